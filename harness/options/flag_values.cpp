@@ -60,6 +60,16 @@ std::uint64_t number_in(const FlagRules& rules, const std::string& word) {
   return rules.sized.empty() ? whole_number(rules, word) : sized_number(rules, word);
 }
 
+double real_in(const FlagRules& rules, const std::string& word) {
+  double value = 0;
+  const char* end = word.data() + word.size();
+  const auto read = std::from_chars(word.data(), end, value);
+  if (read.ptr != end || read.ec == std::errc::invalid_argument) refuse(rules, word, "is not a number");
+  if (read.ec != std::errc{} || !(value >= rules.least_real && value <= rules.most_real))
+    refuse(rules, word, fmt::format("is not in range {} to {}", rules.least_real, rules.most_real));
+  return value;
+}
+
 std::string word_in(const FlagRules& rules, const std::string& word) {
   if (word.empty() || word.rfind("--", 0) == 0)
     throw UsageError(fmt::format("{} needs a value, found {}", rules.name, quoted(word)));

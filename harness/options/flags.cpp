@@ -24,7 +24,11 @@ void read_word(const FlagRules& rules, const std::string& word, std::string& val
   value = word_in(rules, word);
 }
 
-template <class Number>
+void read_word(const FlagRules& rules, const std::string& word, double& value) {
+  value = real_in(rules, word);
+}
+
+template <std::integral Number>
 void read_word(const FlagRules& rules, const std::string& word, Number& value) {
   value = static_cast<Number>(number_in(rules, word));
 }
@@ -47,12 +51,15 @@ std::string shown(const std::vector<Value>& values) {
   return fmt::format("{}", fmt::join(values, ","));
 }
 
-template <class>
-constexpr std::uint64_t most_of = 0;
-template <std::integral Number>
-constexpr std::uint64_t most_of<Number> = std::numeric_limits<Number>::max();
-template <std::integral Number>
-constexpr std::uint64_t most_of<std::vector<Number>> = std::numeric_limits<Number>::max();
+/// One value of a flag, which may take a list of them.
+template <class Value>
+struct WordOf {
+  using type = Value;
+};
+template <class Value>
+struct WordOf<std::vector<Value>> {
+  using type = Value;
+};
 
 constexpr std::array group_titles{"What is compared", "Sizes", "How it runs", "Simulator", "Output"};
 
@@ -103,7 +110,29 @@ Flag& Flag::range(std::int64_t least, std::int64_t most) {
   return *this;
 }
 
+Flag& Flag::reals(double least, double most) {
+  rules_->least_real = least;
+  rules_->most_real = most;
+  option_->type_name(fmt::format("{} to {}", least, most));
+  return *this;
+}
+
+Flag& Flag::shows_default(const std::string& text) {
+  option_->default_str(text);
+  return *this;
+}
+
+FlagFacts Flag::facts() const {
+  const bool is_list = option_->get_expected_max() > 1;
+  const int values = option_->get_expected_min() == 0 ? 0 : option_->get_type_size();
+  std::vector<std::string> names;
+  for (const std::string& name : option_->get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option_->get_lnames()) names.push_back("--" + name);
+  return {fmt::format("{}", fmt::join(names, ",")), values, is_list, rules_.get()};
+}
+
 Flag& Flag::bytes(std::uint64_t most) {
+  rules_->kind = "size";
   rules_->sized = "a number of bytes such as 65536, 64K or 2M";
   rules_->least = 1;
   rules_->most = most;
@@ -114,6 +143,7 @@ Flag& Flag::bytes(std::uint64_t most) {
 Flag& Flag::tokens(std::int64_t least) {
   constexpr std::int64_t most = std::int64_t{1} << 24;
   range(least, most);
+  rules_->kind = "size";
   rules_->sized = "a number of tokens such as 4096 or 4K";
   option_->type_name(fmt::format("{} to {}, such as 4K", least, most));
   return *this;
@@ -148,43 +178,51 @@ Flag& Flag::sets(bool& given) {
 Flags::Flags(const std::string& program, const std::string& description, const std::string& examples)
     : app_(std::make_unique<CLI::App>(wrapped(description, ""), program)) {
   app_->formatter(std::make_shared<Help>());
-  app_->get_help_ptr()->group(title_of(FlagGroup::output));
+  CLI::Option* help = app_->get_help_ptr()->group(title_of(FlagGroup::output));
   if (!examples.empty()) app_->footer("Examples:\n" + examples);
   app_->option_defaults()->always_capture_default();
-  app_->set_version_flag(
-          "--version", [] { return fmt::format("baton {}, commit {}", version(), commit()); },
-          "Print the version and the commit and exit")
-      ->group(title_of(FlagGroup::output));
+  CLI::Option* version_flag =
+      app_->set_version_flag(
+              "--version", [] { return fmt::format("baton {}, commit {}", version(), commit()); },
+              "Print the version and the commit and exit")
+          ->group(title_of(FlagGroup::output));
+  for (CLI::Option* option : {help, version_flag}) all_.emplace_back(option, std::make_shared<FlagRules>());
 }
 
 Flags::~Flags() = default;
 
-template <class Value>
+template <FlagValue Value>
 Flag Flags::add(const std::string& names, Value& value, const std::string& help) {
+  using Word = typename WordOf<Value>::type;
+  constexpr bool is_text = std::same_as<Word, std::string>;
   const auto rules = std::make_shared<FlagRules>();
-  rules->most = most_of<Value>;
+  rules->kind = is_text ? "text" : std::integral<Word> ? "whole" : "real";
+  if constexpr (std::integral<Word>) rules->most = std::numeric_limits<Word>::max();
   const auto read = [rules, &value](const std::vector<std::string>& words) {
     read_words(*rules, words, value);
     return true;
   };
   CLI::Option* option = app_->add_option(names, read, help, false, [&value] { return shown(value); });
-  option->type_name(rules->most == 0 ? "TEXT" : "NUMBER")->allow_extra_args(false)->group(title_of(group_));
+  option->type_name(is_text ? "TEXT" : "NUMBER")->allow_extra_args(false)->group(title_of(group_));
   rules->name = option->get_name();
-  return {option, rules};
+  return all_.emplace_back(option, rules);
 }
 
 template <>
 Flag Flags::add(const std::string& names, bool& value, const std::string& help) {
   CLI::Option* option = app_->add_flag(names, value, help)->disable_flag_override();
-  return {option->group(title_of(group_)), std::make_shared<FlagRules>()};
+  return all_.emplace_back(option->group(title_of(group_)), std::make_shared<FlagRules>());
 }
 
+template Flag Flags::add(const std::string&, double&, const std::string&);
+template Flag Flags::add(const std::string&, std::vector<double>&, const std::string&);
 template Flag Flags::add(const std::string&, int&, const std::string&);
-template Flag Flags::add(const std::string&, std::int64_t&, const std::string&);
-template Flag Flags::add(const std::string&, std::uint64_t&, const std::string&);
-template Flag Flags::add(const std::string&, std::string&, const std::string&);
 template Flag Flags::add(const std::string&, std::vector<int>&, const std::string&);
+template Flag Flags::add(const std::string&, std::int64_t&, const std::string&);
 template Flag Flags::add(const std::string&, std::vector<std::int64_t>&, const std::string&);
+template Flag Flags::add(const std::string&, std::uint64_t&, const std::string&);
+template Flag Flags::add(const std::string&, std::vector<std::uint64_t>&, const std::string&);
+template Flag Flags::add(const std::string&, std::string&, const std::string&);
 template Flag Flags::add(const std::string&, std::vector<std::string>&, const std::string&);
 
 std::string Flags::unexpected(const std::string& word) const {
@@ -219,7 +257,7 @@ bool Flags::parse(std::vector<std::string> arguments) {
   try {
     app_->parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    if (launched_rank() == 0) fmt::print("{}", app_->help());
+    if (launched_rank() == 0) fmt::print("{}", help());
     return false;
   } catch (const CLI::CallForVersion& version) {
     if (launched_rank() == 0) fmt::print("{}\n", version.what());
@@ -233,6 +271,14 @@ bool Flags::parse(std::vector<std::string> arguments) {
   }
   return true;
 }
+
+std::vector<FlagFacts> Flags::facts() const {
+  std::vector<FlagFacts> facts;
+  for (const Flag& flag : all_) facts.push_back(flag.facts());
+  return facts;
+}
+
+std::string Flags::help() const { return app_->help(); }
 
 void Flags::preset(const std::string& name, const std::string& value) {
   CLI::Option* option = app_->get_option_no_throw("--" + name);

@@ -2,6 +2,7 @@
 // Flags are declared by plain calls: flags.cpp alone includes the library that parses them.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,7 +16,18 @@ class Option;
 
 namespace baton {
 
+struct FlagFacts;
 struct FlagRules;
+
+/// One value of a flag, as a user writes it.
+template <class Value>
+concept FlagWord = std::same_as<Value, std::string> || std::same_as<Value, double> ||
+    std::same_as<Value, int> || std::same_as<Value, std::int64_t> || std::same_as<Value, std::uint64_t>;
+
+/// What a flag can set: a word or a number, a list of them, or a truth.
+template <class Value>
+concept FlagValue = FlagWord<Value> || std::same_as<Value, bool> ||
+    (FlagWord<typename Value::value_type>&& std::same_as<Value, std::vector<typename Value::value_type>>);
 
 /// The parts of --help, in its order.
 enum class FlagGroup { what, sizes, run, simulator, output };
@@ -28,6 +40,8 @@ class Flag {
   /// Takes several values, separated by commas.
   Flag& list();
   Flag& range(std::int64_t least, std::int64_t most);
+  /// Takes a real number from `least` to `most`.
+  Flag& reals(double least, double most);
   /// Takes the size of a tensor's axis, from 1 to 2^24.
   Flag& size() { return range(1, std::int64_t{1} << 24); }
   /// Takes two values, which help calls `names`.
@@ -37,6 +51,8 @@ class Flag {
   /// Takes a number of tokens from `least` to 2^24, such as 4096 or 4K, which are the same.
   Flag& tokens(std::int64_t least = 1);
   Flag& one_of(const std::vector<std::string>& words);
+  /// Has --help show this text in place of a default that depends on the machine.
+  Flag& shows_default(const std::string& text);
   Flag& needs(const Flag& other);
   Flag& excludes(const Flag& other);
   /// Leaves the flag out of --help.
@@ -44,9 +60,21 @@ class Flag {
   /// Sets `given` if the user gives the flag.
   Flag& sets(bool& given);
 
+  FlagFacts facts() const;
+
  private:
   CLI::Option* option_;
   std::shared_ptr<FlagRules> rules_;
+};
+
+/// What a flag takes, for those who read its values without this program.
+struct FlagFacts {
+  /// Such as "-b,--min-bytes".
+  std::string names;
+  /// The values behind the flag; a list counts as one.
+  int values = 0;
+  bool is_list = false;
+  const FlagRules* rules = nullptr;
 };
 
 /// A command line under construction. Values that a flag refers to must outlive it.
@@ -61,9 +89,8 @@ class Flags {
   /// Begins a part of --help, to which the flags that are declared next belong.
   void begin(FlagGroup group) { group_ = group; }
 
-  /// Declares a flag with the value in `value` as its default. Values are std::string, int,
-  /// std::int64_t, std::uint64_t or vectors of the first three; a bool is a flag without a value.
-  template <class Value>
+  /// Declares a flag with the value in `value` as its default. A bool is a flag without a value.
+  template <FlagValue Value>
   Flag add(const std::string& names, Value& value, const std::string& help);
 
   /// Parses the arguments, program name first. False if the answer was --help or --version, which
@@ -74,11 +101,16 @@ class Flags {
   /// has given it one. Throws UsageError.
   void preset(const std::string& name, const std::string& value);
 
+  /// The facts of all flags, hidden ones too.
+  std::vector<FlagFacts> facts() const;
+  std::string help() const;
+
  private:
   /// The error for an argument that no flag takes.
   std::string unexpected(const std::string& word) const;
 
   std::unique_ptr<CLI::App> app_;
+  std::vector<Flag> all_;
   FlagGroup group_ = FlagGroup::what;
 };
 

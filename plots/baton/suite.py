@@ -29,7 +29,7 @@ MAIN_METHODS = "zeco,lasp1,lasp2,local"
 GPU_LAYER = "--dtype bf16 --tokens 16384 --heads 16"
 SIMULATED_RANKS = "2,4,8,16,32,64,128,256"
 
-SKIPPED, INTERRUPTED = 6, 130  # exit codes of a bench: all its rows were skipped; Ctrl-C
+USAGE, SKIPPED, INTERRUPTED = 2, 6, 130  # exit codes of a bench: it refused its arguments; all its rows were skipped; Ctrl-C
 KEPT = (0, 3, 4, 5, SKIPPED, INTERRUPTED)  # those of a launch that has kept what it had measured
 
 Machine = collections.namedtuple("Machine", "cores gpus")
@@ -156,7 +156,8 @@ class Launcher:
         if status == 0:
             return
         status = status if status > 0 else 128 - status
-        print(f"run: {bench} ended with status {status}; what it had measured is kept", file=sys.stderr)
+        if status != USAGE:  # which says itself what is wrong, and had measured nothing
+            print(f"run: {bench} ended with status {status}; what it had measured is kept", file=sys.stderr)
         self.outcome = status
         if status not in KEPT or status == INTERRUPTED:
             raise Stopped(status)
@@ -242,7 +243,7 @@ def leaves_records(arguments):
 def in_launches(arguments):
     """The arguments of a bench with three launches, which an interval needs, unless they say how many or want one."""
     flags = {word.partition("=")[0] for word in arguments}
-    counted, of_one = {"--launches", "--for"}, {"--trace", "--export", "--calibrate"}
+    counted, of_one = {"--launches", "--for", "--stop-at"}, {"--trace", "--export", "--calibrate"}
     if is_idle(arguments) or flags & (counted | of_one) or "simulator" in " ".join(arguments):
         return arguments
     return [*arguments, "--launches", "3"]

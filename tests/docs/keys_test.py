@@ -3,6 +3,8 @@
 
   tests/docs/keys_test.py BENCH            tests it
   tests/docs/keys_test.py --write BENCH    makes the copy and the table of docs/metrics.md anew: run it to mend a failure
+
+So are the flags of the benches, which plots/baton/arguments/flags.json lists for ./run.
 """
 
 import json
@@ -13,6 +15,8 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FLAGS = ROOT / "plots" / "baton" / "arguments" / "flags.json"
+BENCHES = ("collective_bench", "operator_bench", "model_bench")
 COPY, METRICS = ROOT / "plots" / "baton" / "fields.json", ROOT / "docs" / "metrics.md"
 TABLE = re.compile(r"(?<=<!-- keys -->\n).*(?=<!-- end of keys -->)", re.DOTALL)
 HEAD = "| key | role | unit | flag | meaning |\n| --- | --- | --- | --- | --- |\n"
@@ -21,6 +25,17 @@ BENCH = sys.argv.pop()
 
 def printed():
     return subprocess.run([BENCH, "--schema"], capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def flags():
+    """The lists of flags of the benches that are built, in one JSON object, and the committed ones of the others."""
+    lists = dict(re.findall(r'(?ms)^("(?:\w+)": )(\{.*?^\]\})', FLAGS.read_text() if FLAGS.exists() else ""))
+    for name in BENCHES:
+        if (bench := pathlib.Path(BENCH).with_name(name)).exists():
+            key, text = re.fullmatch(r'(?s)("\w+": )(.*)\n', subprocess.run([bench, "--flags"], capture_output=True, text=True,
+                                                                          timeout=60, check=True).stdout).groups()
+            lists[key] = text
+    return "{" + ",\n".join(key + lists[key] for key in sorted(lists)) + "}\n"
 
 
 def row(field):
@@ -45,6 +60,12 @@ class Keys(unittest.TestCase):
     def test_the_copy_is_what_benches_print(self):
         self.assertTrue(COPY.read_text() == printed(), f"{COPY} is another schema; {__doc__}")
 
+    def test_the_list_of_flags_is_what_benches_print(self):
+        # Elsewhere another executor is the default, which --help shows.
+        if "=mpi" not in subprocess.run([BENCH, "--help"], capture_output=True, text=True, timeout=60, check=True).stdout:
+            self.skipTest("built without MPI")
+        self.assertTrue(FLAGS.read_text() == flags(), f"{FLAGS} lists other flags; {__doc__}")
+
     def test_the_table_is_made_from_it(self):
         self.assertTrue(TABLE.search(METRICS.read_text()).group() == table(json.loads(printed())), __doc__)
 
@@ -65,6 +86,7 @@ class Keys(unittest.TestCase):
 
 def write():
     COPY.write_text(printed())
+    FLAGS.write_text(flags())
     METRICS.write_text(TABLE.sub(lambda _: table(json.loads(printed())), METRICS.read_text()))
 
 
