@@ -11,6 +11,7 @@
 
 #include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/measure/precision.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/launch.hpp"
 #include "harness/process/obstacles.hpp"
@@ -18,6 +19,7 @@
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/standings.hpp"
+#include "harness/run/contests.hpp"
 #include "harness/run/display.hpp"
 #include "harness/run/failure.hpp"
 #include "harness/run/outcomes.hpp"
@@ -30,14 +32,14 @@ class Launches {
  public:
   Launches(const Options& options, char** argv)
       : options_(options),
-        launches_(options.launches),
+        launches_(most_asked(options)),
         outcomes_(new_file(folder_.path() + "/outcomes")),
         standings_(options.cases, options.baseline),
-        display_(options, outcomes_, standings_, options.most_seconds > 0 ? 0 : launches_) {
+        display_(options, outcomes_, standings_, is_open(options) ? 0 : launches_) {
     command_ = launch_command(options.processes(), options.threads(), argv);
     command_.insert(command_.end(), {"--outcomes", folder_.path() + "/outcomes"});
     if (!options.resume.empty())
-      outcomes_.resume(options.resume, options.cases, this_machine(mpi_library()).host, options.launches);
+      outcomes_.resume(options.resume, options.cases, this_machine(mpi_library()).host, launches_);
     outcomes_.run();
   }
 
@@ -45,10 +47,13 @@ class Launches {
     const double start = monotonic_seconds();
     for (int launch = 1; launch <= launches_; ++launch) {
       if (const std::optional<int> code = complete(launch)) return *code;
-      if (launch == 1) launches_ = std::max(launches_, that_fit(monotonic_seconds() - start));
-      display_.expect(launches_);
+      if (launch == 1 && options_.most_seconds > 0) fit(monotonic_seconds() - start);
+      if (options_.stop_at > 0 && is_narrow(widest(), launch, options_.stop_at)) launches_ = launch;
+      if (options_.stop_at == 0) display_.expect(launches_);
     }
     display_.finish();
+    if (options_.stop_at > 0)
+      fmt::print("{}", end_of_stop_at(widest(), options_.cases, launches_, options_.stop_at));
     require_output();
     return summary();
   }
@@ -59,10 +64,22 @@ class Launches {
     return path;
   }
 
-  /// The number of launches that --for has time for if each takes `seconds`.
-  int that_fit(double seconds) const {
-    constexpr double most = 20;  // more would hardly narrow the intervals
-    return static_cast<int>(std::min(options_.most_seconds / std::max(seconds, 0.01), most));
+  /// True if the number of launches is not known from the start.
+  static bool is_open(const Options& options) { return options.most_seconds > 0 || options.stop_at > 0; }
+  /// The launches that may run if there is time for them: with --stop-at, more than one are its most.
+  static int most_asked(const Options& options) {
+    const bool adds = options.stop_at > 0 && options.launches == 1 && options.most_seconds == 0;
+    return adds ? most_launches : options.launches;
+  }
+  /// Adds the launches that --for has time for if each takes `seconds`.
+  void fit(double seconds) {
+    const double fitting = std::min<double>(options_.most_seconds / std::max(seconds, 0.01), most_launches);
+    launches_ = std::max(launches_, static_cast<int>(fitting));
+  }
+  std::optional<Widest> widest() {
+    const int cases = static_cast<int>(options_.cases.size());
+    add_outcomes(standings_, outcomes_, cases);
+    return widest_interval(standings_, cases);
   }
   /// Runs a launch until it ends well; the result is the exit code if the run is over.
   std::optional<int> complete(int launch);
@@ -180,15 +197,22 @@ bool Launches::is_overdue(bool ranks_are_gone) {
 
 std::vector<std::string> Launches::command_of_launch() const {
   std::vector<std::string> command = command_;
-  command.insert(command.end(), {"--of", fmt::format("{}", launches_)});
+  // Where the next launch may be the last one, each record says how many there are so far.
+  const int of = options_.stop_at > 0 ? outcomes_.launch() : launches_;
+  command.insert(command.end(), {"--of", fmt::format("{}", of)});
   return command;
 }
 
 /// Notes that a case failed in the present launch, with its row and its record.
 void Launches::fail(int index, Failure failure) {
   const Record record = failed_record(options_, index, std::move(failure));
-  RecordFiles(options_, outcomes_.run(), outcomes_.launch()).append(record);
   outcomes_.end(index, record);
+  try {
+    RecordFiles(options_, outcomes_.run(), outcomes_.launch()).append(record);
+  } catch (const SystemError&) {
+    display_.finish();  // the rows stand, whether their records can be written or not
+    throw;
+  }
 }
 
 /// Gives up all cases of an executor and a number of ranks after three in a row have failed: each
@@ -213,17 +237,18 @@ void Launches::give_up_like(int index) {
 
 /// Says how many rows were measured, and how to get the others.
 std::string Launches::missing() const {
+  const int launches = options_.stop_at > 0 ? outcomes_.launch() : launches_;  // those that are known
   int done = 0;
-  for (int launch = 1; launch <= launches_; ++launch)
+  for (int launch = 1; launch <= launches; ++launch)
     for (int index = 0; index < static_cast<int>(options_.cases.size()); ++index) {
       const Outcome* outcome = outcomes_.outcome(launch, index);
       done += outcome != nullptr && outcome->state != Outcome::State::begun;
     }
   const std::string count =
-      fmt::format("{} of {} rows were measured", done, launches_ * options_.cases.size());
+      fmt::format("{} of {} rows were measured", done, launches * options_.cases.size());
   if (options_.journal.empty()) return count + "; with -J FILE their records would be kept";
   return fmt::format("{}, their records are in {}; the same command with --resume {} goes on", count,
-                     options_.journal, options_.journal);
+                     printable(options_.journal), printable(options_.journal));
 }
 
 int Launches::interrupted() {

@@ -32,6 +32,15 @@ class Runs(unittest.TestCase):
             self.assertEqual([len(row) for row in r["rank_seconds"]], [3] * r["ranks"])
             self.assertEqual(r["seconds"], [max(column) for column in zip(*r["rank_seconds"])])
 
+    def test_launches_are_added_until_the_intervals_are_narrow(self):
+        asked = ("--collectives", "all_scan", "--executor", "local", "--ranks", "2", "--stop-at")
+        records, table = self.records(*asked, "1000")
+        self.assertEqual([(r["launch"], r["launches"]) for r in records], [(1, 1), (2, 2), (3, 3)])
+        self.assertIn("# After 3 launches every interval is within 1000 % of its time", table)
+        records, table = self.records(*asked, "1e-9", "--launches", "4")
+        self.assertEqual(len(records), 4)
+        self.assertIn("gave up after 4 launches: the interval of", " ".join(table.split()))
+
     def test_under_the_users_own_mpirun(self):
         records, _ = self.records("--collectives", "two_shot", "--ranks", "2,3", launcher=mpirun(3))
         self.assertEqual([r["ranks"] for r in records], [2, 3])
