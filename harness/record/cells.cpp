@@ -59,12 +59,20 @@ std::string size_of(const Case& c) {
   return short_size(c.workload->is_layer() ? c.workload->axes().whole("tokens") : c.workload->state_bytes());
 }
 
+std::string row_name(const Case& c) {
+  for (const AxisValue& one : c.workload->axes())
+    if (one.key == "scan" && (one.parts & in_name) != 0)
+      return fmt::format("{} ({})", c.workload->name(), std::get<std::string>(one.value));
+  return c.workload->name();
+}
+
 std::string with_interval(const Ratio& ratio) {
   return fmt::format("{} [{},{}]", number(ratio.value), number(ratio.ci95[0]), number(ratio.ci95[1]));
 }
 
-std::string quantity(std::int64_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+std::string quantity(std::int64_t count, const std::string& noun, const std::string& plural) {
+  if (count == 1) return "1 " + noun;
+  return fmt::format("{} {}", count, plural.empty() ? noun + "s" : plural);
 }
 
 std::string wrapped(const std::string& text, const std::string& indent, int columns) {

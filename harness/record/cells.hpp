@@ -33,6 +33,9 @@ std::string short_size(std::int64_t bytes);
 /// The size of a case: the tokens a rank of a layer, otherwise the bytes of a rank's state.
 std::string size_of(const Case& c);
 
+/// The name of a case's row: its workload's, with the scan that was asked for in place of its own.
+std::string row_name(const Case& c);
+
 /// A ratio with its interval, such as "1.234 [1.100,1.300]".
 std::string with_interval(const Ratio& ratio);
 
@@ -41,7 +44,7 @@ std::string with_interval(const Ratio& ratio);
 /// line has a line of its own. Ends with a line break.
 std::string wrapped(const std::string& text, const std::string& indent, int columns = terminal_columns);
 
-/// Such as "1 rank" and "4 ranks".
-std::string quantity(std::int64_t count, const std::string& noun);
+/// Such as "1 rank" and "4 ranks", or with a plural of its own, "2 launches".
+std::string quantity(std::int64_t count, const std::string& noun, const std::string& plural = {});
 
 }  // namespace baton

@@ -50,7 +50,7 @@ std::string marked_name(const Record& record, Form) {
   const bool is_simulated = !find_backend(record.bench_case.executor).is_measured;
   const bool is_shared =
       (record.conditions && record.conditions->oversubscribed()) || record.bench_case.ranks_per_gpu > 1;
-  return (is_simulated ? "~" : is_shared ? "!" : "") + record.bench_case.workload->name();
+  return (is_simulated ? "~" : is_shared ? "!" : "") + row_name(record.bench_case);
 }
 
 /// The executor, and the word "native" where one stood in for the schedule.
@@ -211,16 +211,21 @@ Column column(schema::Key key, Form form) {
           [cell = found->cell, form](const Record& record) { return cell(record, form); }};
 }
 
+std::optional<double> share_of_bound(const Record& record) {
+  const auto bound = record.bound_seconds();
+  const double median = record.shown().median;
+  return bound && median > 0 ? std::optional(100 * *bound / median) : std::nullopt;
+}
+
 Column bound_share() {
-  return {"bound", "%", 5, [](const Record& record) {
-            const auto bound = record.bound_seconds();
-            const double median = record.shown().median;
-            return bound && median > 0 ? fmt::format("{:.0f}", 100 * *bound / median) : no_value;
+  return {"% bound", "", 7, [](const Record& record) {
+            const auto share = share_of_bound(record);
+            return share ? fmt::format("{:.0f}", *share) : no_value;
           }};
 }
 
 Column against_the_lowest() {
-  return {"against the", "lowest", 19, [](const Record& record) {
+  return {"vs lowest", "", 19, [](const Record& record) {
             return record.place.is_best ? "lowest" : with_interval_if_known(record.place.ratio, record);
           }};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "harness/record/fields.hpp"
@@ -30,6 +31,9 @@ enum class Form { full, brief };
 /// The column of a key. Seconds are shown as microseconds and rates as GB/s. Throws
 /// std::logic_error if tables do not show the key.
 Column column(schema::Key key, Form form = Form::full);
+
+/// The bound in percent of the median; nothing without a bound or a time.
+std::optional<double> share_of_bound(const Record& record);
 
 /// The column of the bound in percent of the median.
 Column bound_share();

@@ -19,6 +19,9 @@ namespace {
 
 using Columns = std::vector<Column>;
 
+/// The unit of what is verified of a layer.
+constexpr auto tokens_by_heads = "tok x heads";
+
 void add(Columns& all, const Columns& more) { all.insert(all.end(), more.begin(), more.end()); }
 
 Columns columns(std::initializer_list<schema::Key> keys) {
@@ -78,8 +81,7 @@ class Fitting {
     constexpr int least = 12;
     while (used() + least > terminal_columns) table.answer.pop_back();
     const std::string title = title_of_names(cases_.front());
-    const int longest =
-        width_of(distinct(cases_, [](const Case& c) { return "~" + c.workload->name(); }), title);
+    const int longest = width_of(distinct(cases_, [](const Case& c) { return "~" + row_name(c); }), title);
     const Column memory = column("tensor_bytes");
     if (is_layer_ && !is_model_ && used() + longest + memory.width + 1 <= terminal_columns)
       table.answer.push_back(memory);
@@ -97,7 +99,10 @@ class Fitting {
   Column fitted(const Column& one, const Text& text) const {
     return one.of_width(width_of(distinct(cases_, text), one.title));
   }
-  static Column verified() { return column("verified_elements").in(""); }
+  Column verified() const {
+    return is_layer_ ? column("verified_elements").in(tokens_by_heads).of_width(11)
+                     : column("verified_elements");
+  }
 
   const std::vector<Case>& cases_;
   int launches_;
@@ -135,7 +140,7 @@ Columns Fitting::measured_columns() const {
 
 Columns Fitting::simulated_columns() const {
   Columns columns{column("median_seconds", Form::brief).titled("time").of_width(6),
-                  against_the_lowest().of_width(11)};
+                  against_the_lowest().of_width(9)};
   if (!is_layer_) columns.push_back(column("bound_seconds", Form::brief).of_width(6));
   if (!is_layer_) columns.push_back(bound_share());
   columns.push_back(verified());
@@ -187,9 +192,9 @@ Table wide_table(const Case& one, int longest_name, int launches) {
   if (is_layer)
     add(table.answer, columns({"tensor_bytes", "hidden"}));
   else
-    add(table.answer, {column("bound_seconds"), bound_share().titled("% bound").in("").of_width(7)});
+    add(table.answer, {column("bound_seconds"), bound_share()});
   add(table.answer, columns({"predicted_seconds", "ratio", "verified_elements"}));
-  if (is_layer) table.answer.back() = table.answer.back().in("tok x heads").of_width(11);
+  if (is_layer) table.answer.back() = table.answer.back().in(tokens_by_heads).of_width(11);
   add(table.answer, columns({"relative_error", "wrong"}));
   if (is_model)
     add(table.answer,
@@ -213,8 +218,8 @@ std::string Table::row(const Record& record) const {
   else if (!record.skipped.empty())
     end = "skipped: " + record.skipped;
   else if (record.verified.wrong > 0)
-    end =
-        fmt::format("wrong: {} wrong elements, first {}", record.verified.wrong, record.verified.first_wrong);
+    end = fmt::format("wrong: {}, first {}", quantity(record.verified.wrong, "wrong element"),
+                      record.verified.first_wrong);
   if (end.empty()) return line({&bench_case, &answer}, cell) + "\n";
   const std::string row = line({&bench_case}, cell) + "  " + end;
   return fits_terminal ? wrapped(row, "    ") : row + "\n";

@@ -4,14 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <iterator>
 
 #include "collectives/executors/timing.hpp"
 #include "harness/options/options.hpp"
 #include "harness/record/cells.hpp"
+#include "harness/record/columns.hpp"
 #include "harness/run/contests.hpp"
-#include "harness/run/heading.hpp"
 #include "harness/run/outcomes.hpp"
 
 namespace baton {
@@ -50,6 +51,14 @@ std::string title_of_mode(const std::string& mode) {
   return "# overlapped: as published\n";
 }
 
+/// Which of all columns are over the launches of a run.
+std::string note_of_wide(int launches) {
+  return fmt::format(
+      "# Mean, median, interval, min to max, p50 to p99, hidden share, time over dp, exposed time and the "
+      "ratio to --baseline are over {} launches. All other columns are of the last launch.",
+      launches);
+}
+
 /// The text of the skipped rows, with one line for three or more of the same reason.
 std::string skipped_rows(std::span<const Record> records, const Table& table) {
   constexpr std::size_t many = 3;
@@ -84,8 +93,9 @@ Display::Display(const Options& options, const Outcomes& outcomes, Standings& st
       standings_(standings),
       launches_(launches),
       contests_(contests_of(options.cases)),
+      differences_(options.cases),
       progress_(options.cases, monotonic_seconds),
-      line_(true) {}
+      line_(true, monotonic_seconds) {}
 
 void Display::print(const std::string& text) {
   if (text.empty()) return;
@@ -125,7 +135,7 @@ void Display::refresh() {
   if (launches_ > 0 && outcomes_.launch() == launches_)
     while (next_contest_ < contests_.size() && is_over(next_contest_))
       print_contest(contests_[next_contest_++]);
-  if (line_.is_due()) line_.show(progress_.line(outcomes_, launches_));
+  if (line_.is_due()) line_.show(progress_.what(outcomes_, launches_), progress_.left(outcomes_, launches_));
 }
 
 /// The lines above the rows of a contest: an empty line or its title, and the titles of the table
@@ -133,7 +143,7 @@ void Display::refresh() {
 std::string Display::title_of(const std::vector<Record>& records) {
   const Case& one = records[0].bench_case;
   const std::size_t rows = records.size();
-  std::string title = contest_title(options_.cases, one);
+  std::string title = differences_.of_contest(one);
   if (!title.empty())
     title = wrapped("# " + title, "#   ");
   else if (rows > 1 || rows_before_ > 1)
@@ -147,6 +157,7 @@ std::string Display::title_of(const std::vector<Record>& records) {
     if (record.over_launches) launches = std::max(launches, record.over_launches->launches);
   if (options_.wide) {
     table_ = wide_table(one, options_.longest_name, launches);
+    if (launches > 1) title += wrapped(note_of_wide(launches), "#   ");
   } else {
     std::vector<Case> alike;
     std::copy_if(options_.cases.begin(), options_.cases.end(), std::back_inserter(alike),
@@ -186,6 +197,7 @@ std::string Display::rows_of(std::span<const Record> records) {
   for (const Record& record : records) {
     if (record.skipped.empty()) text += table_->row(record);
     prediction_errors_.add(record);
+    beats_bound_ |= std::round(share_of_bound(record).value_or(0)) > 100;
   }
   return text + skipped_rows(records, *table_);
 }
@@ -194,6 +206,11 @@ void Display::finish() {
   line_.clear();
   print_heading();
   while (next_contest_ < contests_.size()) print_contest(contests_[next_contest_++]);
+  if (beats_bound_)
+    print(
+        wrapped("# Above 100 % of its bound a row beats the link as this launch measured it: alpha and beta "
+                "have an error too, and so has the time.",
+                "#   "));
   print(prediction_errors_.table());
   for (const auto& [about, text] : outcomes_.notices())
     if (about == about_trace) print(text);

@@ -12,6 +12,7 @@
 
 #include "harness/record/prediction_errors.hpp"
 #include "harness/record/table.hpp"
+#include "harness/run/heading.hpp"
 #include "harness/run/progress.hpp"
 
 namespace baton {
@@ -58,6 +59,8 @@ class Display {
   std::optional<Table> table_;  // of the rows that were printed last
   bool is_of_simulated_ = false;
   std::size_t rows_before_ = 0;
+  bool beats_bound_ = false;  // a row takes less time than its bound
+  Differences differences_;
   Progress progress_;
   ProgressLine line_;
   PredictionErrors prediction_errors_;

@@ -46,10 +46,12 @@ std::string cadence(const AxisValues& a) { return a.text("cadence") + " rounds";
 std::string backend(const AxisValues& a) { return "executor " + a.text("executor"); }
 
 std::string heads(const AxisValues& a) {
-  const std::string size = fmt::format("heads of {} x {}", a.whole("d_k"), a.whole("d_v"));
-  if (!a.has("pass")) return size;
+  const std::int64_t count = a.whole("heads");
+  const std::string size = fmt::format("of {} x {}", a.whole("d_k"), a.whole("d_v"));
+  if (!a.has("pass")) return "heads " + size;
   const std::string on = a.whole("kv_heads") > 0 ? fmt::format(" on {}", a.whole("kv_heads")) : "";
-  return fmt::format("{}{}{} {}", a.whole("heads"), on, a.truth("latent") ? " latent" : "", size);
+  return fmt::format("{}{}{} head{} {}", count, on, a.truth("latent") ? " latent" : "", count == 1 ? "" : "s",
+                     size);
 }
 
 std::string maps(const AxisValues& a) {
@@ -57,26 +59,34 @@ std::string maps(const AxisValues& a) {
 }
 
 std::string tokens(const AxisValues& a) {
-  if (a.whole("packed") > 0) return fmt::format("packed documents of {} tokens", a.whole("packed"));
+  if (a.whole("packed") > 0) return "packed documents of " + quantity(a.whole("packed"), "token");
   const bool depends_on_tokens = !a.has("pass") && moves_tokens(find_collective(a.text("name")).kind);
-  return depends_on_tokens ? fmt::format("{} tokens a rank", a.whole("tokens")) : "";
+  return depends_on_tokens ? quantity(a.whole("tokens"), "token") + " a rank" : "";
+}
+
+/// Who computes softmax blocks on GPUs.
+std::string kernels(const AxisValues& a) {
+  const std::string kernel = a.text("kernel"), version = a.text("kernel_version");
+  if (kernel.empty()) return {};
+  if (kernel == "own") return "our own kernels";
+  return fmt::format("blocks by {}{}{}", kernel, version.empty() ? "" : " ", version);
 }
 
 std::string layer(const AxisValues& a) {
   if (!a.has("pass")) return {};
+  // Softmax attention has neither gates nor chunks.
   const std::string gates =
       a.text("gate") == "none" ? "no gates" : a.text("gates") + " " + a.text("gate") + " gates";
-  const std::string groups = a.whole("groups") > 1 ? fmt::format(", {} head groups", a.whole("groups")) : "";
-  const std::string kernel = a.text("kernel"), version = a.text("kernel_version");
-  const std::string by = kernel.empty() ? ""
-                         : kernel == "own"
-                             ? ", our own kernels"
-                             : fmt::format(", blocks by {}{}{}", kernel, version.empty() ? "" : " ", version);
-  return fmt::format("{}, {}, chunks of {}{}{}", a.text("dtype"), gates, a.whole("chunk"), groups, by);
+  const std::string linear =
+      a.text("attention") == "softmax" ? "" : fmt::format("{}, chunks of {}", gates, a.whole("chunk"));
+  const std::string groups = a.whole("groups") > 1 ? fmt::format("{} head groups", a.whole("groups")) : "";
+  std::string words = a.text("dtype");
+  for (const std::string& more : {linear, groups, kernels(a)}) add(words, more);
+  return words;
 }
 
 std::string nodes(const AxisValues& a) {
-  return a.whole("ranks_per_node") > 0 ? fmt::format("{} ranks a node", a.whole("ranks_per_node")) : "";
+  return a.whole("ranks_per_node") > 0 ? quantity(a.whole("ranks_per_node"), "rank") + " a node" : "";
 }
 
 std::string threads(const AxisValues& a) {
@@ -87,7 +97,7 @@ std::string repetition(const AxisValues& a) {
   return a.whole("cycle") > 0 ? fmt::format("cycle {}", a.whole("cycle")) : "";
 }
 
-using Words = std::string (*)(const AxisValues&);
+using Words = Differences::Words;
 
 /// A fact that the cases of a contest may share, other than the executor: some axes, and a function
 /// that puts them into words.
@@ -141,20 +151,25 @@ bool is_shared(const std::vector<Case>& cases, Words fact) {
   return std::all_of(cases.begin(), cases.end(), [&](const Case& c) { return fact(c.axes()) == first; });
 }
 
-/// The mode that all rows with a mode share; empty if they have several, or none.
+/// The mode that all rows with a mode share; empty if they have several, or none. One thread
+/// overlaps nothing, so that of the mode the order alone is left.
 std::string shared_mode(const std::vector<Case>& cases) {
   std::set<std::string> modes;
   for (const Case& c : cases)
     if (!c.workload->variant().empty()) modes.insert(c.workload->variant());
-  return modes.size() == 1 ? with_spaces(*modes.begin()) : "";
+  if (modes.size() != 1) return {};
+  const std::string mode = with_spaces(*modes.begin());
+  return mode == "overlapped" && !threads(cases.front().axes()).empty() && is_shared(cases, threads)
+             ? "in the order of mode overlapped"
+             : mode;
 }
 
 std::string measured_lines(const Options& options) {
-  return wrapped(
-      fmt::format("# {} warm-up and {} measured rounds a launch; a round is its slowest rank's time; timer "
-                  "{:.0f} ns a reading; seed {}",
-                  options.warmup, options.rounds, timer_overhead_seconds() * 1e9, options.seed),
-      "#   ");
+  return wrapped(fmt::format("# {} warm-up and {} a launch; a round is its slowest rank's time; timer "
+                             "{:.0f} ns a reading; seed {}",
+                             options.warmup, quantity(options.rounds, "measured round"),
+                             timer_overhead_seconds() * 1e9, options.seed),
+                 "#   ");
 }
 
 /// A warning where the ranks of one host have more busy threads than cores; empty elsewhere.
@@ -167,11 +182,11 @@ std::string crowded_line(const std::vector<Case>& cases) {
                                                              one.ranks * one.threads_per_rank > cores.count())
       if (worst == nullptr || one.ranks > worst->ranks) worst = &one;
   if (worst == nullptr || is_launched()) return {};  // ranks that others bound know their own cores
-  return wrapped(
-      fmt::format("# Warning: {} ranks keep {} threads busy on {}. Threads wait for their turn, so "
-                  "that times compare nothing: ask for fewer --ranks.",
-                  worst->ranks, worst->ranks * worst->threads_per_rank, cores_in_words(cores)),
-      "#   ");
+  return wrapped(fmt::format("# Warning: {} keep {} threads busy on {}. Threads wait for their turn, so "
+                             "that times compare nothing: ask for fewer --ranks.",
+                             quantity(worst->ranks, "rank"), worst->ranks * worst->threads_per_rank,
+                             cores_in_words(cores)),
+                 "#   ");
 }
 
 std::string device_lines(const std::string& name, int ranks, const Device& device, const AlphaBeta& model) {
@@ -248,11 +263,33 @@ std::string heading(const Options& options) {
   return any_measured ? text + measured_lines(options) + crowded_line(cases) : text;
 }
 
-std::string contest_title(const std::vector<Case>& cases, const Case& one) {
-  std::string title;
-  for (const Words fact : facts())
-    if (!is_shared(cases, fact)) add(title, fact(one.axes()));
-  return title;
+Differences::Differences(const std::vector<Case>& cases) {
+  const std::vector<Words> all = facts();
+  const AxisValues first = cases.front().axes();
+  std::vector<bool> differ(all.size(), false);
+  for (const Case& one : cases) {
+    const AxisValues axes = one.axes();
+    for (std::size_t fact = 0; fact < all.size(); ++fact)
+      if (!differ[fact]) differ[fact] = all[fact](axes) != all[fact](first);
+    has_variants_ |= one.workload->variant() != cases.front().workload->variant();
+    has_blocks_ |= one.blocks != cases.front().blocks;
+  }
+  for (std::size_t fact = 0; fact < all.size(); ++fact)
+    if (differ[fact]) facts_.push_back(all[fact]);
+}
+
+std::string Differences::of_contest(const Case& one) const {
+  std::string text;
+  for (const Words fact : facts_) add(text, fact(one.axes()));
+  return text;
+}
+
+std::string Differences::of_case(const Case& one) const {
+  std::string text = of_contest(one);
+  if (has_variants_) add(text, with_spaces(one.workload->variant()));
+  if (has_blocks_ && one.workload->cuts_blocks())
+    add(text, one.blocks == auto_blocks ? "blocks as chosen" : quantity(one.blocks, "block"));
+  return text;
 }
 
 }  // namespace baton

@@ -12,6 +12,7 @@
 
 namespace baton {
 
+class AxisValues;
 class Device;
 struct Case;
 struct Options;
@@ -31,8 +32,21 @@ std::string link_lines(const std::string& name, int ranks, const Device* device,
 /// columns.
 std::string heading(const Options& options);
 
-/// Words for the axes of the contest of `one` that not all of `cases` share, apart from columns of
-/// the table; may be empty.
-std::string contest_title(const std::vector<Case>& cases, const Case& one);
+/// Words for what not all cases of a run share, apart from columns of the table.
+class Differences {
+ public:
+  using Words = std::string (*)(const AxisValues&);
+
+  explicit Differences(const std::vector<Case>& cases);
+
+  /// Words for the contest of a case; may be empty.
+  std::string of_contest(const Case& one) const;
+  /// The same with what tells rows of one name apart: the mode, and the blocks.
+  std::string of_case(const Case& one) const;
+
+ private:
+  std::vector<Words> facts_;
+  bool has_variants_ = false, has_blocks_ = false;
+};
 
 }  // namespace baton

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "collectives/executors/timing.hpp"
 #include "harness/process/system.hpp"
 #include "harness/record/cells.hpp"
 #include "harness/run/outcomes.hpp"
@@ -31,7 +30,7 @@ std::string duration(double seconds) {
 }
 
 Progress::Progress(const std::vector<Case>& cases, std::function<double()> clock)
-    : cases_(cases), clock_(std::move(clock)) {}
+    : cases_(cases), differences_(cases), clock_(std::move(clock)) {}
 
 void Progress::look(const Outcomes& outcomes) {
   const double now = clock_();
@@ -74,37 +73,45 @@ std::optional<double> Progress::seconds_left(const Outcomes& outcomes, int launc
   return here - of_running + later * (launches - outcomes.launch());
 }
 
-std::string Progress::line(const Outcomes& outcomes, int launches) const {
+std::string Progress::what(const Outcomes& outcomes, int launches) const {
   if (!running_) return {};
   int settled = 0;
   for (int index = 0; index < static_cast<int>(cases_.size()); ++index) settled += outcomes.is_settled(index);
   const Case& c = cases_[*running_];
-  const bool is_layer = c.workload->is_layer();
   std::string text = launches == 1 ? "" : fmt::format("launch {}", outcomes.launch());
   if (launches > 1) text += fmt::format(" of {}", launches);
   if (!text.empty()) text += ", ";
-  text += fmt::format("case {} of {} ({} on {}, {}, {}{})", settled + 1, cases_.size(), c.workload->name(),
-                      c.executor, quantity(c.ranks, "rank"), size_of(c), is_layer ? " tokens" : "");
-  const auto left = seconds_left(outcomes, launches);
-  return left ? text + ": about " + duration(*left) + " left" : text;
+  const std::string others = differences_.of_case(c);
+  return text + fmt::format("case {} of {} ({} on {}, {}, {}{}{}{})", settled + 1, cases_.size(), row_name(c),
+                            c.executor, quantity(c.ranks, "rank"), size_of(c),
+                            c.workload->is_layer() ? " tokens" : "", others.empty() ? "" : ", ", others);
 }
 
-ProgressLine::ProgressLine(bool is_showing)
-    : is_showing_(is_showing), is_terminal_(isatty(STDERR_FILENO) != 0), last_(monotonic_seconds()) {}
+std::string Progress::left(const Outcomes& outcomes, int launches) const {
+  const auto seconds = running_ ? seconds_left(outcomes, launches) : std::nullopt;
+  return seconds ? ": about " + duration(*seconds) + " left" : "";
+}
+
+ProgressLine::ProgressLine(bool is_showing, std::function<double()> clock)
+    : is_showing_(is_showing),
+      is_terminal_(isatty(STDERR_FILENO) != 0),
+      clock_(std::move(clock)),
+      last_(clock_()) {}
 
 bool ProgressLine::is_due() const {
   constexpr double pause = 10;
-  return is_showing_ && (is_terminal_ || monotonic_seconds() - last_ >= pause);
+  return is_showing_ && (is_terminal_ || clock_() - last_ >= pause);
 }
 
-void ProgressLine::show(const std::string& line) {
-  if (!is_due() || line.empty()) return;
+void ProgressLine::show(const std::string& what, const std::string& left) {
+  if (!is_due() || what.empty()) return;
   if (is_terminal_) {
-    fmt::print(stderr, "\r\x1b[K{}", one_line(line, columns_of_terminal()));
+    fmt::print(stderr, "\r\x1b[K{}", one_line(what + left, columns_of_terminal()));
     is_shown_ = true;
-  } else {
-    last_ = monotonic_seconds();
-    fmt::print(stderr, "{}\n", line);
+  } else if (what != shown_) {
+    last_ = clock_();
+    shown_ = what;
+    fmt::print(stderr, "{}{}\n", what, left);
   }
 }
 

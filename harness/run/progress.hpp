@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/cases/case.hpp"
+#include "harness/run/heading.hpp"
 
 namespace baton {
 
@@ -24,9 +25,12 @@ class Progress {
   /// Looks at what runs now. To be called when a case begins or ends.
   void look(const Outcomes& outcomes);
 
-  /// A text such as "launch 2 of 3, case 5 of 60 (all_scan on mpi, 2 ranks, 2M): about 40 s left",
-  /// for a run of `launches` launches; 0 if that is not known yet. Empty if no case runs.
-  std::string line(const Outcomes& outcomes, int launches) const;
+  /// The case that runs, such as "launch 2 of 3, case 5 of 60 (all_scan on mpi, 2 ranks, 2M)", with
+  /// all that tells it from the others, for a run of `launches` launches; 0 if that is not known
+  /// yet. Empty if no case runs.
+  std::string what(const Outcomes& outcomes, int launches) const;
+  /// How long the run will still take, such as ": about 40 s left"; empty if that is not known.
+  std::string left(const Outcomes& outcomes, int launches) const;
 
  private:
   struct Sum {
@@ -38,6 +42,7 @@ class Progress {
   std::optional<double> seconds_left(const Outcomes& outcomes, int launches) const;
 
   const std::vector<Case>& cases_;
+  Differences differences_;
   std::function<double()> clock_;
   std::optional<int> running_;
   double began_ = 0;
@@ -49,23 +54,26 @@ class Progress {
   Sum all_;
 };
 
-/// Shows lines on standard error: on a terminal in place of one another, elsewhere one at most
-/// every ten seconds.
+/// Shows lines on standard error: on a terminal in place of one another, elsewhere one a case, and
+/// at most one every ten seconds.
 class ProgressLine {
  public:
-  /// Shows nothing if `is_showing` is false.
-  explicit ProgressLine(bool is_showing);
+  /// Shows nothing if `is_showing` is false. `clock` returns seconds.
+  ProgressLine(bool is_showing, std::function<double()> clock);
 
   /// True if `show` would show a line now.
   bool is_due() const;
-  void show(const std::string& line);
+  /// Shows what runs, and how long it will still take.
+  void show(const std::string& what, const std::string& left);
   /// Erases the line, so that something else can be printed.
   void clear();
 
  private:
   bool is_showing_, is_terminal_;
+  std::function<double()> clock_;
   bool is_shown_ = false;
   double last_;
+  std::string shown_;  // what ran when a line was shown last
 };
 
 /// A duration such as "40 s", "12 min" or "3.5 h".

@@ -72,7 +72,8 @@ std::string trace_round(const std::string& path, const Record& record, const Pre
   const TraceTitle title{record.bench_case.name(), executor, record.blocks, commit()};
   if (runner.team().rank() == 0) write_text(path, chrome_trace(schedules, times, title) + "\n");
   return fmt::format(
-      "# trace of one more round: {} (ui.perfetto.dev shows it, ./run figure trace draws it)\n", path);
+      "# trace of one more round: {} (ui.perfetto.dev shows it, ./run figure trace draws it)\n",
+      printable(path));
 }
 
 }  // namespace baton

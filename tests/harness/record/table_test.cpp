@@ -9,12 +9,14 @@
 
 #include "harness/cases/collective_workload.hpp"
 #include "harness/layers/workload.hpp"
+#include "harness/record/cells.hpp"
 #include "harness/record/record.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace {
 
 using namespace baton;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -40,8 +42,9 @@ std::vector<Case> all_layers(const std::vector<Mode>& modes) {
       Layer layer;
       layer.share = {std::int64_t{1} << 20, 2, 4, 6, 8, GateKind::vector};
       layer.mode = mode;
-      all.push_back(
-          {.workload = operator_workload(*method, layer, GateDraw::layer), .executor = "mpi", .ranks = 4096});
+      all.push_back({.workload = operator_workload(*method, layer, {GateDraw::layer}),
+                     .executor = "mpi",
+                     .ranks = 4096});
     }
   return all;
 }
@@ -99,9 +102,43 @@ TEST(FittedTable, LeavesOutWhatIsTheSameInAllRows) {
 TEST(FittedTable, ItsTitlesAreTwoLinesHoweverShortTheNames) {
   Layer layer;
   layer.share = {64, 2, 4, 6, 8, GateKind::vector};
-  const auto zeco = operator_workload(find_method("zeco"), layer, GateDraw::layer);
+  const auto zeco = operator_workload(find_method("zeco"), layer, {GateDraw::layer});
   const std::string head = fitted_table({{.workload = zeco, .executor = "simulator", .ranks = 2}}, 1).head();
   EXPECT_EQ(std::count(head.begin(), head.end(), '\n'), 2) << head;
+}
+
+/// The head of a table of one collective, whose blocks and executor need no column.
+std::string head_of_scans(const char* executor) {
+  std::vector<Case> cases = all_collectives({executor});
+  std::erase_if(cases, [](const Case& c) { return c.workload->name() != "ring_scan"; });
+  return fitted_table(cases, 3).head();
+}
+
+TEST(FittedTable, NoTitleIsReadTogetherWithTheNext) {
+  for (const char* executor : {"local", "simulator"}) {
+    const std::string head = head_of_scans(executor);
+    EXPECT_THAT(head.substr(0, head.find('\n')),
+                AllOf(HasSubstr(" vs lowest "), HasSubstr(" % bound verified")));
+    EXPECT_THAT(head, Not(HasSubstr("against")));
+  }
+}
+
+TEST(FittedTable, WhatWasVerifiedHasAUnit) {
+  EXPECT_THAT(head_of_scans("local"), HasSubstr(" elements\n"));
+  EXPECT_THAT(fitted_table(all_layers({Mode::overlapped}), 1).head(), HasSubstr(" tok x heads"));
+}
+
+TEST(FittedTable, ARowNamesTheScanThatWasAskedFor) {
+  Layer layer;
+  layer.share = {64, 2, 4, 6, 8, GateKind::vector};
+  const auto name = [&](const char* method, const char* scan) {
+    layer.scan = scan;
+    return row_name(
+        {.workload = operator_workload(find_method(method), layer), .executor = "mpi", .ranks = 2});
+  };
+  EXPECT_EQ(name("zeco", ""), "zeco");
+  EXPECT_EQ(name("zeco", "two_shot"), "zeco (two_shot)");
+  EXPECT_EQ(name("ulysses", "two_shot"), "ulysses") << "which carries no states by a scan";
 }
 
 TEST(FittedTable, SaysWhatItsIntervalsCover) {

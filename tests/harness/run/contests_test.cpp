@@ -100,7 +100,7 @@ TEST(Layers, CompeteAsTheyWerePublished) {
       Layer layer;
       layer.share = {64, 2, 4, 6, 8, GateKind::vector};
       layer.mode = mode;
-      options.cases.push_back({.workload = operator_workload(find_method(method), layer, GateDraw::layer),
+      options.cases.push_back({.workload = operator_workload(find_method(method), layer, {GateDraw::layer}),
                                .executor = "local",
                                .ranks = 2});
     }

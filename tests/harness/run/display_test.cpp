@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
+#include "harness/layers/workload.hpp"
 #include "harness/run/contests.hpp"
 #include "harness/run/heading.hpp"
 #include "tests/harness/run/made_run.hpp"
@@ -128,11 +130,68 @@ TEST_F(Displayed, NoLineOfTheHeadingIsLongerThanATerminal) {
 
 TEST_F(Displayed, TheHeadingHasWhatAllCasesShare) {
   EXPECT_THAT(heading(options_), HasSubstr("exclusive scan, forward, isolated rounds, heads of 4 x 4"));
-  EXPECT_EQ(contest_title(options_.cases, options_.cases[0]), "");
+  EXPECT_EQ(Differences(options_.cases).of_contest(options_.cases[0]), "");
   options_.cases[0].cadence = Cadence::streaming;
   EXPECT_THAT(heading(options_), Not(HasSubstr("isolated")));
-  EXPECT_EQ(contest_title(options_.cases, options_.cases[0]), "streaming rounds");
-  EXPECT_EQ(contest_title(options_.cases, options_.cases[1]), "isolated rounds");
+  EXPECT_EQ(Differences(options_.cases).of_contest(options_.cases[0]), "streaming rounds");
+  EXPECT_EQ(Differences(options_.cases).of_contest(options_.cases[1]), "isolated rounds");
+}
+
+/// The line of a layer in the heading, on one thread a rank.
+std::string heading_of(const char* method, GateKind gate, std::int64_t heads) {
+  Layer layer;
+  layer.share = {64, heads, 4, 6, 8, gate};
+  Options options;
+  options.cases = {{.workload = operator_workload(find_method(method), layer),
+                    .executor = "mpi",
+                    .ranks = 2,
+                    .threads_per_rank = 1}};
+  std::string text = heading(options);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+TEST(Heading, SoftmaxAttentionHasNeitherGatesNorChunks) {
+  EXPECT_THAT(heading_of("zeco", GateKind::none, 2), HasSubstr("no gates, chunks of 8"));
+  const std::string softmax = heading_of("ring_attention_softmax", GateKind::none, 2);
+  EXPECT_THAT(softmax, HasSubstr("softmax attention"));
+  EXPECT_THAT(softmax, Not(HasSubstr("gates")));
+  EXPECT_THAT(softmax, Not(HasSubstr("chunks")));
+}
+
+TEST(Heading, OneThreadOverlapsNothing) {
+  EXPECT_THAT(heading_of("zeco", GateKind::vector, 2), Not(HasSubstr("turns, overlapped")));
+  EXPECT_THAT(heading_of("zeco", GateKind::vector, 2), HasSubstr("in the order of"));
+}
+
+TEST(Heading, OneOfAKindIsSingular) {
+  EXPECT_THAT(heading_of("zeco", GateKind::vector, 1), HasSubstr(" 1 head of 4 x 6"));
+  EXPECT_THAT(heading_of("zeco", GateKind::vector, 2), HasSubstr(" 2 heads of 4 x 6"));
+}
+
+TEST_F(Displayed, ARowBelowItsBoundHasItsReasonUnderTheTable) {
+  Display display(options_, outcomes_, standings_, 1);
+  outcomes_.start_launch(1);
+  for (int index = 0; index < 3; ++index) run_.times(index, {1}, 0.5);
+  run_.times(3, {1}, 1.2);
+  EXPECT_THAT(printed([&] { display.finish(); }), HasSubstr("\n# Above 100 % of its bound"));
+}
+
+TEST_F(Displayed, WithoutSuchARowNothingIsSaidOfIt) {
+  Display display(options_, outcomes_, standings_, 1);
+  outcomes_.start_launch(1);
+  for (int index = 0; index < 4; ++index) run_.times(index, {1}, 1.004);
+  EXPECT_THAT(printed([&] { display.finish(); }), Not(HasSubstr("# Above 100 %")));
+}
+
+TEST_F(Displayed, AllColumnsSayWhichLaunchTheyAreOf) {
+  options_.wide = true;
+  Display display(options_, outcomes_, standings_, 2);
+  for (int launch = 1; launch <= 2; ++launch) {
+    outcomes_.start_launch(launch);
+    for (int index = 0; index < 4; ++index) run_.times(index, {1});
+  }
+  EXPECT_THAT(printed([&] { display.finish(); }), HasSubstr("are of the last launch"));
 }
 
 TEST_F(Displayed, ASimulatedRunHasNoRoundsAndNoTimer) {

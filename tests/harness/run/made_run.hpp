@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/cases/collective_workload.hpp"
+#include "harness/cases/sweep.hpp"
 #include "harness/options/options.hpp"
 #include "harness/run/outcomes.hpp"
 
@@ -30,6 +31,7 @@ struct MadeRun {
 
   void times(int index, std::vector<double> seconds, double bound_seconds = 1) const {
     Record record = record_of(index);
+    record.cost = Cost{64, 1};
     record.known_bound_seconds = bound_seconds;
     record.samples.seconds = std::move(seconds);
     record.summary = summarise(record.samples.seconds);

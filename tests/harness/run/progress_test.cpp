@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/run/progress.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,10 +25,13 @@ class HowFar : public testing::Test {
     run_.times(index, {1});
     progress_.look(outcomes_);
   }
+  std::string line(int launches) const {
+    return progress_.what(outcomes_, launches) + progress_.left(outcomes_, launches);
+  }
   std::string begin(int index, int launches) {
     outcomes_.begin(index);
     progress_.look(outcomes_);
-    return progress_.line(outcomes_, launches);
+    return line(launches);
   }
 
   double now_ = 100;
@@ -39,8 +43,24 @@ class HowFar : public testing::Test {
 
 TEST_F(HowFar, NamesTheCase) {
   outcomes_.start_launch(1);
-  EXPECT_EQ(progress_.line(outcomes_, 1), "") << "none runs";
+  EXPECT_EQ(line(1), "") << "none runs";
   EXPECT_EQ(begin(0, 1), "case 1 of 4 (all_scan on local, 2 ranks, 64)") << "no case has ended yet";
+}
+
+TEST_F(HowFar, NamesWhatTellsTheCaseFromTheOthers) {
+  options_.cases[1].cadence = Cadence::streaming;
+  options_.cases[1].blocks = 4;
+  Progress progress(options_.cases, [] { return 0.0; });
+  outcomes_.start_launch(1);
+  const auto what = [&](int index) {
+    outcomes_.begin(index);
+    progress.look(outcomes_);
+    return progress.what(outcomes_, 1);
+  };
+  EXPECT_THAT(what(0), EndsWith("(all_scan on local, 2 ranks, 64, isolated rounds, 1 block)"));
+  run_.times(0, {1});
+  EXPECT_THAT(what(1), EndsWith("(ring_scan on local, 2 ranks, 64, streaming rounds)"))
+      << "it does not cut its state";
 }
 
 TEST_F(HowFar, CasesTakeAsLongAsThoseBeforeThem) {
@@ -49,9 +69,9 @@ TEST_F(HowFar, CasesTakeAsLongAsThoseBeforeThem) {
   run(1, 5);
   EXPECT_THAT(begin(2, 1), EndsWith(": about 8 s left")) << "two cases of 4 s";
   now_ += 1;
-  EXPECT_THAT(progress_.line(outcomes_, 1), EndsWith(": about 7 s left"));
+  EXPECT_THAT(line(1), EndsWith(": about 7 s left"));
   now_ += 100;
-  EXPECT_THAT(progress_.line(outcomes_, 1), EndsWith(": about 4 s left")) << "one case that has not begun";
+  EXPECT_THAT(line(1), EndsWith(": about 4 s left")) << "one case that has not begun";
 }
 
 TEST_F(HowFar, LaterLaunchesTakeAsLongAsEarlierOnes) {
@@ -59,9 +79,20 @@ TEST_F(HowFar, LaterLaunchesTakeAsLongAsEarlierOnes) {
   for (int index = 0; index < 4; ++index) run(index, 10 * (index + 1));
   outcomes_.start_launch(2);
   EXPECT_THAT(begin(3, 3), HasSubstr("launch 2 of 3, case 1 of 4"));
-  EXPECT_THAT(progress_.line(outcomes_, 3), EndsWith(": about 3 min left")) << "100 s here and 100 s later";
-  EXPECT_THAT(progress_.line(outcomes_, 0), Not(HasSubstr("left")))
-      << "nobody knows how many launches follow";
+  EXPECT_THAT(line(3), EndsWith(": about 3 min left")) << "100 s here and 100 s later";
+  EXPECT_THAT(line(0), Not(HasSubstr("left"))) << "nobody knows how many launches follow";
+}
+
+TEST(ProgressLine, OffATerminalACaseIsShownOnce) {
+  double now = 0;
+  testing::internal::CaptureStderr();
+  {
+    ProgressLine line(true, [&] { return now; });
+    for (const char* what : {"case 1", "case 1", "case 2"})
+      for (int seconds = 0; seconds < 11; ++seconds, ++now) line.show(what, fmt::format(": {} s left", now));
+  }
+  const std::string shown = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(shown, "case 1: 10 s left\ncase 2: 22 s left\n");
 }
 
 TEST(Duration, HasAUnitThatSuits) {
