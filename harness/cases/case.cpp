@@ -4,13 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
-#include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/verify.hpp"
-#include "harness/process/conditions.hpp"
 #include "harness/process/system.hpp"
 
 namespace baton {
@@ -44,95 +41,12 @@ std::vector<Backend> all_backends() {
   return all;
 }
 
-/// The threads of each of `ranks` ranks for which this host has cores: 2 or 1.
-int that_fit(int ranks) {
-  const int here = launcher().size_on_host > 0 ? std::min(ranks, launcher().size_on_host) : ranks;
-  return std::clamp(cores_for_each(here), 1, 2);
-}
-
-using Workloads = std::vector<std::shared_ptr<const Workload>>;
-
-/// The cases of a sweep, made point by point.
-class Sweep {
- public:
-  explicit Sweep(const Axes& axes) : axes_(axes) {}
-
-  std::vector<Case> cases() {
-    for (int cycle = 1; cycle <= axes_.cycles; ++cycle)
-      for (const auto& executors : families())
-        for (int ranks : axes_.ranks)
-          for (Cadence cadence : axes_.cadences)
-            for (const Workloads& group : axes_.comparison_groups)
-              for (const std::string& executor : executors)
-                add_group(group, {nullptr, executor, ranks, 1, cadence, axes_.cycles > 1 ? cycle : 0,
-                                  axes_.ranks_per_node,
-                                  find_backend(executor).shares_gpus ? axes_.ranks_per_gpu : 1});
-    if (all_.empty() && !left_out_.empty()) throw UsageError(left_out_ + ", and nothing else is to run");
-    return std::move(all_);
-  }
-
- private:
-  /// The executors of each family together, so that a contest is over before another one begins.
-  std::vector<std::vector<std::string>> families() const {
-    std::vector<std::vector<std::string>> all;
-    for (const std::string& executor : axes_.executors) {
-      const auto found = std::find_if(all.begin(), all.end(), [&](const auto& family) {
-        return find_backend(family[0]).family == find_backend(executor).family;
-      });
-      if (found == all.end())
-        all.push_back({executor});
-      else
-        found->push_back(executor);
-    }
-    return all;
-  }
-
-  /// Adds the cases of one comparison group at the point of the other axes that `base` describes.
-  void add_group(Workloads workloads, const Case& base) {
-    std::stable_partition(workloads.begin(), workloads.end(),
-                          [&](const auto& w) { return w->name() == axes_.baseline; });
-    // One contest after the other.
-    const std::string first = workloads[0]->axes().text("attention");
-    std::stable_partition(workloads.begin(), workloads.end(),
-                          [&](const auto& w) { return w->axes().text("attention") == first; });
-    for (const auto& workload : workloads) {
-      if (is_left_out(workload, base.executor)) continue;
-      for (int blocks : workload->cuts_blocks() ? axes_.blocks : std::vector{1}) {
-        all_.push_back(base);
-        all_.back().workload = workload;
-        all_.back().blocks = blocks;
-        all_.back().threads_per_rank = threads_of(*workload, base);
-      }
-    }
-  }
-
-  int threads_of(const Workload& workload, const Case& base) const {
-    if (!workload.is_layer()) return 1;
-    const int asked = axes_.threads_per_rank > 0 ? axes_.threads_per_rank : that_fit(base.ranks);
-    return std::min(asked, find_backend(base.executor).most_threads);
-  }
-
-  bool is_left_out(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
-    const auto [native, is_new] = natives_.try_emplace(workload.get());
-    if (is_new) native->second = workload->native();
-    if (native->second.empty() || axes_.runs_native(find_backend(executor), native->second)) return false;
-    left_out_ = fmt::format("{} calls the native {}, which executor {} does not run", workload->name(),
-                            native->second, executor);
-    return true;
-  }
-
-  const Axes& axes_;
-  std::vector<Case> all_;
-  std::map<const Workload*, std::string> natives_;
-  std::string left_out_;  // why the last of them was
-};
-
 }  // namespace
 
 std::string Workload::variant() const {
   std::string words;
   for (const AxisValue& one : axes())
-    if (one.parts == in_name && one.key != "name") words += one.text();
+    if (one.parts == in_name && one.key != "name" && one.key != "scan") words += one.text();
   return words;
 }
 
@@ -203,21 +117,6 @@ std::string Case::key() const {
 std::string Case::comparison_group() const { return axes().folded(in_group); }
 
 std::string Case::contest() const { return axes().folded(in_contest); }
-
-std::vector<Case> cases(const Axes& axes) {
-  constexpr double most_cases = 100000;
-  double points = 0;
-  for (const auto& group : axes.comparison_groups) points += static_cast<double>(group.size());
-  for (const std::size_t axis :
-       {axes.executors.size(), axes.ranks.size(), axes.cadences.size(), axes.blocks.size()})
-    points *= static_cast<double>(axis);
-  points *= axes.cycles;
-  if (points > most_cases)
-    throw UsageError(
-        fmt::format("--ranks, --blocks, --cycles and the other lists ask for {:.0f} cases, at most {:.0f}",
-                    points, most_cases));
-  return Sweep(axes).cases();
-}
 
 std::string Workload::native() const {
   constexpr int ranks = 2;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workloads, the backends that run them, and cases, which are the points of a sweep over both.
+// Workloads, the backends that run them, and cases, each of which is a workload on a backend.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -36,7 +35,7 @@ class Workload {
   bool is_model() const { return axes().has("model"); }
   /// The axes that all rows of a comparison group share, such as "forward/heads:32".
   std::string shape_name() const { return axes().folded(in_group); }
-  /// The axes that distinguish rows of one name and shape; may be empty.
+  /// The axes that distinguish rows of one name, shape and scan; may be empty.
   std::string variant() const;
 
   /// Bytes of one rank's state, for the table and for the choice of blocks.
@@ -164,37 +163,6 @@ struct Case {
   /// the family in place of the executor, and the attention of a layer.
   std::string contest() const;
 };
-
-/// The axes of a sweep.
-struct Axes {
-  std::vector<std::string> executors;
-  std::vector<int> ranks;
-  std::vector<int> blocks;
-  std::vector<Cadence> cadences;
-  /// How often the whole sweep is repeated.
-  int cycles = 1;
-  /// Ranks on a full node; 0 for all on one node.
-  int ranks_per_node = 0;
-  /// Ranks on one GPU, on backends that can share one.
-  int ranks_per_gpu = 1;
-  /// Threads of a layer's rank on a backend that can have two; 0 for two where each has a core.
-  int threads_per_rank = 0;
-  /// The natives that the topology of the simulator has times of.
-  std::set<std::string> simulated_natives;
-  /// The name of the rows that all ratios refer to; may be empty.
-  std::string baseline;
-  /// The workloads of each comparison group.
-  std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups;
-
-  bool runs_native(const Backend& backend, const std::string& native) const {
-    return backend.is_measured ? backend.runs_native(native) : simulated_natives.contains(native);
-  }
-};
-
-/// All cases of a sweep, contest by contest, the baseline first in each. Blocks vary only for
-/// workloads that cut the state. Workloads that call a native of another backend are left out.
-/// Throws UsageError if the cases are more than anyone can read, or if none is left.
-std::vector<Case> cases(const Axes& axes);
 
 /// The number of blocks that `bench_case` can run with if `asked` for: at most one for each row of
 /// its state.

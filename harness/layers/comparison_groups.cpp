@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/options/checks.hpp"
+#include "harness/options/common_options.hpp"
+#include "harness/options/grid.hpp"
 #include "harness/process/system.hpp"
 
 namespace baton {
@@ -16,6 +19,7 @@ namespace {
 
 const Choices<Pass> pass_choices{
     {"forward", Pass::forward}, {"backward", Pass::backward}, {"both", Pass::both}};
+const Choices<SoftmaxBody> kernel_choices{{"own", SoftmaxBody::own}, {"cudnn", SoftmaxBody::cudnn}};
 const Choices<Mode> mode_choices{
     {"compute_only", Mode::compute_only}, {"exposed", Mode::exposed}, {"overlapped", Mode::overlapped}};
 
@@ -42,89 +46,133 @@ std::vector<Mode> modes(const std::vector<std::string>& words) {
   return all;
 }
 
-Layer layer_of(const RawOperators& raw, Dtype dtype) {
-  Layer layer;
-  layer.share = {0,
-                 raw.heads,
-                 raw.d_k,
-                 raw.d_v,
-                 raw.chunk,
-                 value_of(gate_kind_choices, raw.gate_kind),
-                 raw.kv_heads,
-                 !raw.mla.empty()};
-  layer.groups = raw.groups;
-  layer.scan = raw.scan;
-  layer.dtype = dtype;
-  layer.segmented = dtype == Dtype::bf16;
-  return layer;
-}
-
 bool has_all_methods(const RawOperators& raw) { return raw.methods == std::vector<std::string>{"all"}; }
 
-/// The kinds of attention whose methods a group has.
-struct Wanted {
-  bool linear = true;
-  bool softmax = true;
+/// A layer that the flags ask for, without its method, its mode and its scan.
+struct Asked {
+  Layer layer;
+  LayerDraw draw;
 };
 
-/// A comparison group: every wanted method in every mode. Linear attention has no choice of body.
-std::vector<std::shared_ptr<const Workload>> comparison_group(const RawOperators& raw,
-                                                              const std::vector<std::string>& names,
-                                                              const Layer& shared, const Wanted& wanted) {
-  const auto given_modes = modes(raw.modes);
-  std::vector<std::shared_ptr<const Workload>> all;
-  for (const std::string& name : names)
-    for (Mode mode : given_modes) {
-      const SpMethod& method = find_method(name);
-      const bool is_softmax = method.attention == Attention::softmax;
-      if (!(is_softmax ? wanted.softmax : wanted.linear)) continue;
-      if (has_all_methods(raw) && shared.rule == Rule::decay && method.rules.front() != Rule::decay) continue;
-      const bool has_exchange = method.sequence == Sequence::cut;
-      if (!has_exchange && mode != given_modes.front()) continue;
-      Layer layer = shared;
-      layer.mode = has_exchange ? mode : Mode::overlapped;
-      if (is_softmax)
-        layer.share.gate = GateKind::none;
-      else
-        layer.kernels.softmax = SoftmaxBody::own;
-      all.push_back(
-          operator_workload(method, layer, value_of(gate_draw_choices, raw.gate_draw), raw.packing));
-    }
-  return all;
+/// The dtype that the user asked for; "auto" is bf16 on GPUs.
+Dtype dtype_of(const std::string& word, const std::vector<std::string>& executors) {
+  if (word != "auto") return word == "bf16" ? Dtype::bf16 : Dtype::f32;
+  return are_on_gpus(executors) ? Dtype::bf16 : Dtype::f32;
 }
 
-/// Adds the comparison groups of one attention; `shared` has what all their layers share.
-void add_groups(std::vector<std::vector<std::shared_ptr<const Workload>>>& all, const RawOperators& raw,
-                const std::vector<std::string>& names, const Layer& shared,
-                const std::vector<SoftmaxBody>& kernels) {
-  const bool has_softmax = raw.attentions.empty();
-  for (std::int64_t tokens : raw.tokens)
-    for (Pass pass : resolve_values("pass", raw.passes, pass_choices))
-      for (const SoftmaxBody kernel : kernels) {
-        Layer layer = shared;
-        layer.share.tokens = tokens;
-        layer.pass = pass;
-        layer.kernels.softmax = kernel;
-        auto group = comparison_group(raw, names, layer, {kernel == kernels.front(), has_softmax});
-        if (!group.empty()) all.push_back(std::move(group));
-      }
+/// The body of softmax blocks that the user asked for; "auto" is cuDNN on GPUs where it is found.
+SoftmaxBody kernel_of(const std::string& word, const std::vector<std::string>& executors, Dtype dtype) {
+  if (word != "auto") return value_of(kernel_choices, word);
+  const bool by_cudnn = dtype == Dtype::bf16 && are_on_gpus(executors) && !cudnn_library().lacking();
+  return by_cudnn ? SoftmaxBody::cudnn : SoftmaxBody::own;
 }
 
-/// Throws UsageError if the flags describe no layer that can be built.
-void check_layers(const RawOperators& raw, const std::vector<std::string>& names) {
-  require_scan(raw.scan, names);
-  if (raw.kv_heads != 0 && raw.heads % raw.kv_heads != 0)
-    throw UsageError(
-        fmt::format("--kv-heads: {} heads of keys do not divide {} heads", raw.kv_heads, raw.heads));
-  for (auto tokens = raw.tokens.begin(); tokens != raw.tokens.end(); ++tokens) {
-    if (std::find(raw.tokens.begin(), tokens, *tokens) != tokens)
-      throw UsageError(fmt::format("--tokens names {} twice", *tokens));
-    check_size(*tokens, raw.heads, std::max(raw.d_k, raw.d_v));
-    check_size((*tokens + raw.chunk - 1) / raw.chunk * raw.heads, raw.d_k,
-               raw.d_v);  // a state for each chunk
+/// The words of --kernel. Throws UsageError.
+std::vector<std::string> kernels_of(const RawOperators& raw) {
+  if (raw.kernels == std::vector<std::string>{"auto"}) return raw.kernels;
+  return resolve_names("kernel", raw.kernels, words_of(kernel_choices));
+}
+
+/// The layers of one attention, in the order of their tables.
+std::vector<Asked> layers_of(const RawOperators& raw, const AttentionChoice& attention,
+                             const std::vector<std::string>& executors, std::uint64_t seed) {
+  Asked first;
+  first.layer.rule = attention.rule;
+  first.layer.share.latent = !raw.mla.empty();
+  first.draw.packing.seed = seed;
+  Grid<Asked> grid(first);
+  grid.vary("--dtype", raw.dtypes,
+            [&](Asked& one, const std::string& word) {
+              one.layer.dtype = dtype_of(word, executors);
+              one.layer.segmented = one.layer.dtype == Dtype::bf16;
+            })
+      .vary("--heads", raw.heads, [](Asked& one, auto heads) { one.layer.share.heads = heads; })
+      .vary("--kv-heads", raw.kv_heads, [](Asked& one, auto heads) { one.layer.share.kv_heads = heads; })
+      .vary("--d-k", raw.d_k, [](Asked& one, auto channels) { one.layer.share.d_k = channels; })
+      .vary("--d-v", raw.d_v, [](Asked& one, auto channels) { one.layer.share.d_v = channels; })
+      .vary("--chunk", raw.chunks, [](Asked& one, auto tokens) { one.layer.share.chunk = tokens; })
+      .vary("--gate-kind", raw.gate_kinds,
+            [&](Asked& one, const std::string& word) {
+              one.layer.share.gate = attention.gate.value_or(value_of(gate_kind_choices, word));
+            })
+      .vary("--gate-draw", raw.gate_draws,
+            [](Asked& one, const std::string& word) { one.draw.gates = value_of(gate_draw_choices, word); })
+      .vary("--groups", raw.groups, [](Asked& one, int groups) { one.layer.groups = groups; })
+      .vary("--packed", raw.packed, [](Asked& one, auto mean) { one.draw.packing.mean = mean; })
+      .vary("--tokens", raw.tokens, [](Asked& one, auto tokens) { one.layer.share.tokens = tokens; })
+      .vary("--pass", resolve_names("pass", raw.passes, words_of(pass_choices)),
+            [](Asked& one, const std::string& word) { one.layer.pass = value_of(pass_choices, word); })
+      .vary("--kernel", kernels_of(raw), [&](Asked& one, const std::string& word) {
+        one.layer.kernels.softmax = kernel_of(word, executors, one.layer.dtype);
+      });
+  return grid.points();
+}
+
+/// Makes comparison groups, and no row twice.
+class Groups {
+ public:
+  Groups(const RawOperators& raw, const std::vector<std::string>& names)
+      : raw_(raw), names_(names), modes_(modes(raw.modes)) {}
+
+  /// Adds the group of a layer: every method that it has, in every mode and by every scan.
+  void add(const Asked& asked) {
+    std::vector<std::shared_ptr<const Workload>> group;
+    for (const std::string& name : names_)
+      for (const Mode mode : modes_)
+        for (const std::string& scan : scans_of(find_method(name), raw_.scans))
+          if (auto one = workload(find_method(name), asked, mode, scan)) group.push_back(std::move(one));
+    if (!group.empty()) all_.push_back(std::move(group));
   }
+
+  std::vector<std::vector<std::shared_ptr<const Workload>>> all() { return std::move(all_); }
+
+ private:
+  /// A row; null for one that was not asked for, or that is there.
+  std::shared_ptr<const Workload> workload(const SpMethod& method, const Asked& asked, Mode mode,
+                                           const std::string& scan) {
+    const bool is_softmax = method.attention == Attention::softmax;
+    if (is_softmax && !raw_.attentions.empty()) return nullptr;
+    const bool is_of_decay = asked.layer.rule == Rule::decay;
+    if (has_all_methods(raw_) && is_of_decay && method.rules.front() != Rule::decay) return nullptr;
+    Layer layer = asked.layer;
+    layer.mode = method.sequence == Sequence::cut ? mode : Mode::overlapped;
+    layer.scan = scan;
+    LayerDraw draw = asked.draw;
+    if (is_softmax) {  // which has neither gates nor chunks
+      layer.share.gate = GateKind::none;
+      layer.share.chunk = raw_.chunks.front();
+      draw.gates = value_of(gate_draw_choices, raw_.gate_draws.front());
+    } else {
+      layer.kernels.softmax = SoftmaxBody::own;  // which linear attention has no choice of
+    }
+    auto one = operator_workload(method, layer, draw);
+    return names_of_rows_.insert(one->axes().folded(in_name)).second ? one : nullptr;
+  }
+
+  const RawOperators& raw_;
+  const std::vector<std::string>& names_;
+  std::vector<Mode> modes_;
+  std::set<std::string> names_of_rows_;
+  std::vector<std::vector<std::shared_ptr<const Workload>>> all_;
+};
+
+/// Throws UsageError if no such layer can be built.
+void check_layer(const Layer& layer) {
+  const LayerShape& share = layer.share;
+  if (share.kv_heads != 0 && share.heads % share.kv_heads != 0)
+    throw UsageError(
+        fmt::format("--kv-heads: {} heads of keys do not divide {} heads", share.kv_heads, share.heads));
+  check_size(share.tokens, share.heads, std::max(share.d_k, share.d_v));
+  // A state for each chunk, or a matrix.
+  const std::int64_t states = share.chunks() * share.heads;
+  check_size(states, share.d_k, has_matrices(layer.rule) ? std::max(share.d_k, share.d_v) : share.d_v);
+}
+
+/// Throws UsageError if --attention and --methods exclude one another.
+void check_attention(const RawOperators& raw, const std::vector<std::string>& names) {
+  if (raw.attentions.empty() || has_all_methods(raw)) return;
   for (const std::string& name : names)
-    if (!raw.attentions.empty() && !has_all_methods(raw) && find_method(name).attention == Attention::softmax)
+    if (find_method(name).attention == Attention::softmax)
       throw UsageError("--attention is of linear attention, and the method '" + name + "' is not");
 }
 
@@ -137,32 +185,34 @@ std::vector<std::string> scan_names() {
   return names;
 }
 
-void require_scan(const std::string& scan, const std::vector<std::string>& methods) {
-  if (scan.empty()) return;
-  resolve_names("scan", {scan}, scan_names());
+void require_scans(const std::vector<std::string>& scans, const std::vector<std::string>& methods) {
+  if (scans.empty()) return;
+  resolve_names("scan", scans, scan_names());
   if (std::none_of(methods.begin(), methods.end(),
                    [](const std::string& name) { return !find_method(name).scan.empty(); }))
     throw UsageError("--scan: none of these methods carries states by a scan: " +
                      one_line(fmt::format("{}", fmt::join(methods, ", ")), 120));
 }
 
+std::vector<std::string> scans_of(const SpMethod& method, const std::vector<std::string>& scans) {
+  if (scans.empty() || method.scan.empty()) return {""};
+  return resolve_names("scan", scans, scan_names());
+}
+
 std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
-    const RawOperators& raw, const std::vector<std::string>& names, Dtype dtype,
-    const std::vector<SoftmaxBody>& kernels) {
-  check_layers(raw, names);
-  std::vector<std::vector<std::shared_ptr<const Workload>>> all;
-  const Layer gated = layer_of(raw, dtype);
-  if (raw.attentions.empty()) {
-    add_groups(all, raw, names, gated, kernels);
-    return all;
-  }
-  for (const AttentionChoice& choice : resolve_values("attention", raw.attentions, attention_choices)) {
-    Layer layer = gated;
-    layer.rule = choice.rule;
-    layer.share.gate = choice.gate.value_or(gated.share.gate);
-    add_groups(all, raw, names, layer, {kernels.front()});
-  }
-  return all;
+    const RawOperators& raw, const std::vector<std::string>& names, const std::vector<std::string>& executors,
+    std::uint64_t seed) {
+  require_scans(raw.scans, names);
+  check_attention(raw, names);
+  Groups groups(raw, names);
+  std::vector<AttentionChoice> attentions{{}};
+  if (!raw.attentions.empty()) attentions = resolve_values("attention", raw.attentions, attention_choices);
+  for (const AttentionChoice& attention : attentions)
+    for (const Asked& asked : layers_of(raw, attention, executors, seed)) {
+      check_layer(asked.layer);
+      groups.add(asked);
+    }
+  return groups.all();
 }
 
 }  // namespace baton

@@ -20,18 +20,18 @@ struct RawOperators {
   std::vector<std::string> modes{"overlapped"};
   std::vector<std::string> kernels{"auto"};
   std::vector<std::int64_t> tokens{8192};
-  std::string scan;
-  std::string gate_kind = "vector";
-  std::string gate_draw = "mixed";
-  int groups = 1;
-  std::int64_t heads = 16;
-  std::int64_t kv_heads = 0;
+  std::vector<std::int64_t> packed{0};
+  std::vector<std::string> scans;
+  std::vector<std::string> gate_kinds{"vector"};
+  std::vector<std::string> gate_draws{"mixed"};
+  std::vector<int> groups{1};
+  std::vector<std::int64_t> heads{16};
+  std::vector<std::int64_t> kv_heads{0};
   std::vector<std::int64_t> mla;
-  std::int64_t d_k = 128;
-  std::int64_t d_v = 128;
-  std::int64_t chunk = 64;
-  std::string dtype = "auto";
-  Packing packing;
+  std::vector<std::int64_t> d_k{128};
+  std::vector<std::int64_t> d_v{128};
+  std::vector<std::int64_t> chunks{64};
+  std::vector<std::string> dtypes{"auto"};
 };
 
 inline const Choices<GateKind> gate_kind_choices{
@@ -44,15 +44,19 @@ inline const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
 /// The names of all exclusive scans.
 std::vector<std::string> scan_names();
 
-/// Throws UsageError if `scan`, unless it is empty, is no exclusive scan, or if none of the methods
-/// carries states by one.
-void require_scan(const std::string& scan, const std::vector<std::string>& methods);
+/// Throws UsageError if one of `scans` is no exclusive scan, or if there are some and none of the
+/// methods carries states by one.
+void require_scans(const std::vector<std::string>& scans, const std::vector<std::string>& methods);
 
-/// The comparison groups, one for each attention, token count, pass and body of softmax blocks:
-/// every method in every mode. Linear attention has one body. Throws UsageError if the flags
-/// describe no layer that can be built.
+/// The scans by which a method carries states, where a user asks for `scans`: an empty text stands
+/// for its own, and is all that a method without one has.
+std::vector<std::string> scans_of(const SpMethod& method, const std::vector<std::string>& scans);
+
+/// The comparison groups, one for each layer that the flags combine to: every method in every mode,
+/// and by every scan. No row is there twice, where an axis says nothing of it. Throws UsageError if
+/// the flags describe a layer that cannot be built.
 std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
-    const RawOperators& raw, const std::vector<std::string>& names, Dtype dtype,
-    const std::vector<SoftmaxBody>& kernels);
+    const RawOperators& raw, const std::vector<std::string>& names, const std::vector<std::string>& executors,
+    std::uint64_t seed);
 
 }  // namespace baton

@@ -13,8 +13,6 @@
 namespace baton {
 namespace {
 
-const Choices<SoftmaxBody> kernel_choices{{"own", SoftmaxBody::own}, {"cudnn", SoftmaxBody::cudnn}};
-
 /// Sets the widths and the number of key heads that --mla asks for. Throws UsageError.
 void set_latent(RawOperators& raw) {
   if (raw.mla.empty()) return;
@@ -23,23 +21,9 @@ void set_latent(RawOperators& raw) {
         fmt::format("--mla needs two widths, of values and of positions, such as 512,64, found {}",
                     fmt::join(raw.mla, ",")));
   if (raw.mla[0] == 0) throw UsageError("--mla: the first width, of the values, must be 1 or more, found 0");
-  raw.kv_heads = 1;
-  raw.d_k = raw.mla[0] + raw.mla[1];
-  raw.d_v = raw.mla[0];
-}
-
-/// The dtype that the user asked for; "auto" is bf16 on GPUs.
-Dtype dtype_of(const std::string& word, const std::vector<std::string>& executors) {
-  if (word != "auto") return word == "bf16" ? Dtype::bf16 : Dtype::f32;
-  return are_on_gpus(executors) ? Dtype::bf16 : Dtype::f32;
-}
-
-/// The bodies of softmax blocks that the user asked for; "auto" is cuDNN on GPUs where it is found.
-std::vector<SoftmaxBody> kernels_of(const std::vector<std::string>& words,
-                                    const std::vector<std::string>& executors, Dtype dtype) {
-  if (words != std::vector<std::string>{"auto"}) return resolve_values("kernel", words, kernel_choices);
-  const bool by_cudnn = dtype == Dtype::bf16 && are_on_gpus(executors) && !cudnn_library().lacking();
-  return {by_cudnn ? SoftmaxBody::cudnn : SoftmaxBody::own};
+  raw.kv_heads = {1};
+  raw.d_k = {raw.mla[0] + raw.mla[1]};
+  raw.d_v = {raw.mla[0]};
 }
 
 /// The flags of the layer itself: its sizes, its gates and its type.
@@ -47,35 +31,39 @@ void declare_layer(Flags& flags, RawOperators& raw) {
   flags.begin(FlagGroup::sizes);
   flags.add("--tokens", raw.tokens, "tokens a rank").list().tokens();
   flags
-      .add("--packed", raw.packing.mean,
+      .add("--packed", raw.packed,
            "mean tokens of packed documents, whose lengths follow from --seed: no state "
            "passes the start of one; of linear attention, on GPUs of gated layers; 0: all tokens are one "
            "document")
+      .list()
       .tokens(0);
-  flags.add("--heads", raw.heads, "attention heads").size();
+  flags.add("--heads", raw.heads, "attention heads").list().size();
   Flag kv_heads = flags.add("--kv-heads", raw.kv_heads,
                             "heads of keys and values of softmax attention; 0: as many as --heads");
-  Flag d_k = flags.add("--d-k", raw.d_k, "key channels of a head").size();
-  Flag d_v = flags.add("--d-v", raw.d_v, "value channels of a head").size();
+  Flag d_k = flags.add("--d-k", raw.d_k, "key channels of a head").list().size();
+  Flag d_v = flags.add("--d-v", raw.d_v, "value channels of a head").list().size();
   Flag mla = flags.add("--mla", raw.mla,
                        "softmax attention with latent keys, such as 512,64: one head of keys of 512 + 64 "
                        "channels, the first 512 of which are its values");
   mla.list().range(0, 1 << 23);
-  for (const Flag& other : {kv_heads.range(0, 1 << 24), d_k, d_v}) mla.excludes(other);
-  flags.add("--chunk", raw.chunk, "tokens of a chunk of linear attention; on GPUs 64 alone").tokens();
+  for (const Flag& other : {kv_heads.list().range(0, 1 << 24), d_k, d_v}) mla.excludes(other);
+  flags.add("--chunk", raw.chunks, "tokens of a chunk of linear attention; on GPUs 64 alone").list().tokens();
   flags
-      .add("--gate-kind,--gate", raw.gate_kind,
+      .add("--gate-kind,--gate", raw.gate_kinds,
            "of gated linear attention: a decay for each channel, for each head, or none")
+      .list()
       .one_of(words_of(gate_kind_choices));
   flags
-      .add("--dtype", raw.dtype,
+      .add("--dtype", raw.dtypes,
            "of the tensors; states are f32. bf16 runs on GPUs alone; "
            "auto: bf16 if all executors run on GPUs")
+      .list()
       .one_of({"auto", "f32", "bf16"});
   flags
-      .add("--gate-draw,--gates", raw.gate_draw,
+      .add("--gate-draw,--gates", raw.gate_draws,
            "gates as a layer makes them; mixed with some that keep a state over all ranks and some that "
            "forget within a chunk; strong ones; or weak ones, -0.0001 a token on average")
+      .list()
       .one_of(words_of(gate_draw_choices));
 }
 
@@ -95,8 +83,9 @@ void declare(Flags& flags, RawOperators& raw) {
            "who computes softmax blocks on GPUs: own, cudnn, or both, a table each; auto: cudnn where it "
            "is found, else own")
       .list();
-  flags.add("--scan", raw.scan, "carry the states by this exclusive scan instead of the method's own");
-  flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
+  flags.add("--scan", raw.scans, "carry the states by these exclusive scans instead of the method's own")
+      .list();
+  flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").list().range(1, 4096);
   declare_layer(flags, raw);
 }
 
@@ -120,16 +109,13 @@ std::optional<Options> parse_operator_options(int argc, char** argv) {
   Options& options = common.options();
   declare(common.flags(), own);
   if (!common.parse(argc, argv, print_list)) return std::nullopt;
-  own.packing.seed = options.seed;
   set_latent(own);
   const std::vector<std::string> known = names_of(sp_methods());
   const auto names = resolve_workloads("method", own.methods, known, options.baseline);
   const bool has_local = std::find(names.begin(), names.end(), "local") != names.end();
   if (options.baseline.empty() && has_local) options.baseline = "local";
   options.longest_name = longest_of(known);
-  const std::vector<std::string> executors = common.executors();
-  const Dtype dtype = dtype_of(own.dtype, executors);
-  return common.with_cases(comparison_groups(own, names, dtype, kernels_of(own.kernels, executors, dtype)));
+  return common.with_cases(comparison_groups(own, names, common.executors(), options.seed));
 }
 
 }  // namespace baton

@@ -14,20 +14,13 @@
 namespace baton {
 namespace {
 
-/// The number of heads, that of key heads where they are fewer, and whether keys are latent.
-std::string heads_name(const LayerShape& s) {
-  const std::string of_keys = s.key_heads() == s.heads ? "" : fmt::format("/kv_heads:{}", s.key_heads());
-  return fmt::format("{}{}{}", s.heads, of_keys, s.latent ? "/latent" : "");
-}
-
 class OperatorWorkload : public Workload {
  public:
-  OperatorWorkload(const SpMethod& method, const Layer& layer, GateDraw gates, const Packing& packing)
+  OperatorWorkload(const SpMethod& method, const Layer& layer, const LayerDraw& draw)
       : method_(method),
         layer_(layer),
-        gates_(gates),
-        packing_(packing),
-        scan_(layer.scan.empty() ? method.scan : layer.scan) {}
+        draw_(draw),
+        scan_(method.scan.empty() || layer.scan.empty() ? method.scan : layer.scan) {}
 
   std::string name() const override { return method_.name; }
   std::int64_t state_bytes() const override { return maps().state_bytes(); }
@@ -70,26 +63,22 @@ class OperatorWorkload : public Workload {
  private:
   /// The layer with its documents on so many ranks.
   Layer packed(Layer layer, int ranks) const {
-    if (packing_.mean > 0)
-      layer.starts = drawn_starts(packing_.mean, layer.share.tokens, ranks, packing_.seed);
+    const Packing& packing = draw_.packing;
+    if (packing.mean > 0) layer.starts = drawn_starts(packing.mean, layer.share.tokens, ranks, packing.seed);
     return layer;
   }
-  std::string packed_name() const {
-    return packing_.mean > 0 ? fmt::format("/packed:{}", packing_.mean) : "";
-  }
   LayerProblem problem(std::size_t ranks, std::uint64_t seed) const;
-  std::string oracle_key(const LayerProblem& problem) const;
   std::shared_ptr<const LayerOracle> oracle(const LayerProblem& problem, Oracles& oracles) const;
   Shape maps() const { return shape_of_maps(layer_, layer_.share.heads); }
   const char* attention() const { return attention_name(method_.attention, layer_.rule, layer_.share.gate); }
   bool is_by_cudnn() const { return layer_.kernels.softmax == SoftmaxBody::cudnn; }
   std::pair<std::string, std::string> kernel() const;
+  AxisValue scan() const;
   bool is_alone() const { return layer_.mode == Mode::compute_only || method_.sequence == Sequence::own; }
 
   const SpMethod& method_;
   Layer layer_;
-  GateDraw gates_;
-  Packing packing_;
+  LayerDraw draw_;
   std::string scan_;
 };
 
@@ -102,9 +91,6 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
   // Two chunks and a short one, an even number.
   small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
-  Packing documents = packing_;  // about as many of them
-  if (documents.mean > 0)
-    documents.mean = std::max<std::int64_t>(2, documents.mean * small.share.tokens / layer_.share.tokens);
   // As few heads as the method takes: one may cut them. As many as here share one of keys.
   const std::int64_t shared = layer_.share.group_heads();
   std::int64_t least = std::max<std::int64_t>(2, layer_.groups);
@@ -117,30 +103,22 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   while (method_.unsupported && method_.unsupported(packed(small, ranks), ranks) &&
          small.share.heads < layer_.share.heads)
     set_key_heads(small.share.key_heads() + 1);
-  return operator_workload(method_, small, gates_, documents);
+  return operator_workload(method_, small, baton::reduced(draw_, layer_.share.tokens, small.share.tokens));
 }
 
 LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) const {
+  const auto& [gates, packing] = draw_;
+  static_cast<void>(packing);  // which sets the starts
   return {.attention = method_.attention,
           .share = layer_.share,
           .ranks = static_cast<int>(ranks),
           .alone = is_alone(),
-          .gates = gates_,
+          .gates = gates,
           .seed = seed,
           .dtype = layer_.dtype,
           .rule = layer_.rule,
           .starts = packed(layer_, static_cast<int>(ranks)).starts,
           .has_closed_gates = layer_.segmented};
-}
-
-/// The key of the expected results of `problem`, which all methods share, whatever pass they run.
-std::string OperatorWorkload::oracle_key(const LayerProblem& problem) const {
-  const LayerShape& s = problem.share;
-  return fmt::format("{} layer: {}/{}/{}, {} tokens{}, heads {}, {} x {}, chunk {}, {} ranks{}, seed {}",
-                     attention_name(problem.attention, problem.rule, s.gate), to_string(s.gate),
-                     to_string(problem.gates), to_string(problem.dtype), s.tokens, packed_name(),
-                     heads_name(s), s.d_k, s.d_v, s.chunk, problem.ranks, problem.alone ? " alone" : "",
-                     problem.seed);
 }
 
 std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& problem,
@@ -199,6 +177,13 @@ std::pair<std::string, std::string> OperatorWorkload::kernel() const {
   return {to_string(SoftmaxBody::cudnn), cudnn_library().lacking() ? "" : cudnn_library().version()};
 }
 
+/// The scan, which stands in names where it is not the method's own: rows of one method compete.
+AxisValue OperatorWorkload::scan() const {
+  if (is_alone()) return {"scan", "", in_record_alone};
+  const bool is_asked_for = !layer_.scan.empty() && !scan_.empty();
+  return {"scan", scan_, is_asked_for ? in_name : in_record_alone, "scan:" + scan_};
+}
+
 AxisValues OperatorWorkload::axes() const {
   const LayerShape& share = layer_.share;
   const auto direction = layer_.pass == Pass::forward    ? "forward"
@@ -211,37 +196,32 @@ AxisValues OperatorWorkload::axes() const {
   const AttentionFlops flops =
       attention_flops(method_.attention, layer_.rule, share.heads, share.d_k, share.d_v);
   const double passes = layer_.pass == Pass::forward ? 1 : layer_.pass == Pass::backward ? 2 : 3;
-  return {{"bench", "operator", in_record_alone},
-          {"name", method_.name, in_name},
-          {"mode", to_string(mode), has_modes ? in_name : in_record_alone},
-          {"direction", direction, in_record_alone},
-          {"layout", layout_of(method_, share.tokens), in_record_alone},
-          {"scan", is_alone() ? "" : scan_, in_record_alone},
-          {"pass", to_string(layer_.pass)},
-          {"attention", attention(), has_word ? in_all : in_contest},
-          {"gate", to_string(share.gate), has_word ? in_record_alone : in_all},
-          {"gates", to_string(gates_)},
-          {"flops_per_token", passes * flops.per_token, in_record_alone},
-          {"flops_per_pair", passes * flops.per_pair, in_record_alone},
-          {"tokens", share.tokens},
-          {"packed", packing_.mean},
-          {"heads", share.heads},
-          {"kv_heads", share.key_heads() == share.heads ? 0 : share.key_heads()},
-          {"latent", share.latent},
-          {"d_k", share.d_k},
-          {"d_v", share.d_v},
-          {"chunk", share.chunk},
-          {"groups", layer_.groups},
-          {"dtype", to_string(layer_.dtype)},
-          {"kernel", kernel().first, is_by_cudnn() ? in_all : in_record_alone, "kernel:cudnn"},
-          {"kernel_version", kernel().second, in_record_alone}};
+  AxisValues all{{"bench", "operator", in_record_alone},
+                 {"name", method_.name, in_name},
+                 {"mode", to_string(mode), has_modes ? in_name : in_record_alone},
+                 {"direction", direction, in_record_alone},
+                 {"layout", layout_of(method_, share.tokens), in_record_alone},
+                 scan(),
+                 {"pass", to_string(layer_.pass)},
+                 {"attention", attention(), has_word ? in_all : in_contest},
+                 {"flops_per_token", passes * flops.per_token, in_record_alone},
+                 {"flops_per_pair", passes * flops.per_pair, in_record_alone}};
+  for (AxisValue one : axes_of(share, draw_)) {
+    if (has_word && one.key == "gate") one.parts = in_record_alone;
+    all.add(one);
+  }
+  all.add({{"groups", layer_.groups},
+           {"dtype", to_string(layer_.dtype)},
+           {"kernel", kernel().first, is_by_cudnn() ? in_all : in_record_alone, "kernel:cudnn"},
+           {"kernel_version", kernel().second, in_record_alone}});
+  return all;
 }
 
 }  // namespace
 
-std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const Layer& layer, GateDraw gates,
-                                                  const Packing& packing) {
-  return std::make_shared<OperatorWorkload>(method, layer, gates, packing);
+std::shared_ptr<const Workload> operator_workload(const SpMethod& method, const Layer& layer,
+                                                  const LayerDraw& draw) {
+  return std::make_shared<OperatorWorkload>(method, layer, draw);
 }
 
 }  // namespace baton

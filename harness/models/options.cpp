@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+#include <set>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/comparison_groups.hpp"
@@ -13,6 +13,7 @@
 #include "harness/models/workload.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/common_options.hpp"
+#include "harness/options/grid.hpp"
 #include "harness/options/names.hpp"
 #include "harness/process/system.hpp"
 #include "harness/record/cells.hpp"
@@ -22,16 +23,22 @@ namespace {
 
 /// The bench's own flags as the user wrote them. A size of 0 is the model's.
 struct RawModels {
-  std::string model = "tiny";
+  std::vector<std::string> models{"tiny"};
   std::vector<std::string> methods{"zeco", "lasp1", "lasp2"};
   std::vector<std::string> lines{"all"};
-  std::string softmax = "ring_attention_softmax";
-  std::string scan;
-  std::string peak;
+  std::vector<std::string> softmax{"ring_attention_softmax"};
+  std::vector<std::string> scans;
+  double peak_teraflops = 0;
   std::vector<std::int64_t> tokens{256};
-  int groups = 1;
-  std::int64_t layers = 0, width = 0, heads = 0, d_k = 0, d_v = 0, mlp = 0, vocabulary = 0, chunk = 0;
+  std::vector<int> groups{1};
+  std::vector<std::int64_t> layers{0}, width{0}, heads{0}, d_k{0}, d_v{0}, mlp{0}, vocabulary{0}, chunk{0};
   bool head = false, optimizer = false, fsdp = false;
+};
+
+/// A model that the flags ask for, without its methods and lines.
+struct Asked {
+  Stack stack;
+  std::string softmax;
 };
 
 const Choices<Line> line_choices{{"dp", Line::dp}, {"split", Line::split}, {"full", Line::full}};
@@ -46,93 +53,135 @@ std::vector<std::string> cut_methods(Attention attention) {
   return names;
 }
 
-ModelShape shape_of(const RawModels& raw) {
-  ModelShape shape = find_model(raw.model);
-  const auto set = [](std::int64_t& size, std::int64_t asked) {
-    if (asked > 0) size = asked;
-  };
-  set(shape.width, raw.width);
-  if (raw.heads > 0) shape.kv_heads = shape.heads = raw.heads;
-  set(shape.d_k, raw.d_k);
-  set(shape.d_v, raw.d_v);
-  set(shape.mlp, raw.mlp);
-  set(shape.vocabulary, raw.vocabulary);
-  set(shape.chunk, raw.chunk);
+/// Repeats the pattern of a model's layers as often as it takes for `count` of them.
+void set_layers(ModelShape& shape, std::int64_t count) {
   const std::vector<Attention> pattern = shape.layers;
-  if (raw.layers > 0) {
-    shape.layers.clear();
-    for (std::int64_t i = 0; i < raw.layers; ++i)
-      shape.layers.push_back(pattern[static_cast<std::size_t>(i) % pattern.size()]);
-  }
-  for (const Weight& weight : shape.weights(shape.layers.front()))
-    check_size(weight.rows, weight.columns, shape.count());
-  return shape;
+  shape.layers.clear();
+  for (std::int64_t i = 0; i < count; ++i)
+    shape.layers.push_back(pattern[static_cast<std::size_t>(i) % pattern.size()]);
 }
 
-/// The peak flop/s of a rank from a word in teraflops, such as 0.05; 0 for no word. Throws
-/// UsageError.
-double peak_of(const std::string& word) {
-  if (word.empty()) return 0;
-  double teraflops = 0;
-  const char* end = word.data() + word.size();
-  const auto parsed = std::from_chars(word.data(), end, teraflops);
-  if (parsed.ptr != end || parsed.ec != std::errc{} || !(teraflops >= 1e-9) || teraflops > 1e9)
-    throw UsageError("--peak takes teraflops of a rank from 1e-9 to 1e9, such as 0.05, not " + quoted(word));
-  return 1e12 * teraflops;
-}
-
-/// A comparison group: the lines of every method, the data-parallel one once and first.
-std::vector<std::shared_ptr<const Workload>> comparison_group(const RawModels& raw, const Stack& shared,
-                                                              const std::vector<std::string>& names) {
-  const auto lines = resolve_values("line", raw.lines, line_choices);
-  const auto asks = [&](Line line) { return std::find(lines.begin(), lines.end(), line) != lines.end(); };
-  const double peak = peak_of(raw.peak);
-  std::vector<std::shared_ptr<const Workload>> all;
-  const auto add = [&](const std::string& name, Mode mode) {
-    Stack stack = shared;
-    stack.layer.mode = mode;
-    const bool has_softmax = shared.shape.softmax_layers() > 0;
-    if (shared.shape.softmax_layers() < shared.shape.count()) stack.linear = &find_method(name);
-    if (has_softmax) stack.softmax = &find_method(stack.linear == nullptr ? name : raw.softmax);
-    all.push_back(model_workload(stack, peak));
+/// The shapes that the flags combine to, in the order of their tables. Throws UsageError.
+std::vector<ModelShape> shapes_of(const RawModels& raw) {
+  Grid<ModelShape> grid{ModelShape{}};
+  grid.vary("--model", raw.models, [](ModelShape& one, const std::string& name) { one = find_model(name); })
+      .vary("--layers", raw.layers,
+            [](ModelShape& one, auto count) {
+              if (count > 0) set_layers(one, count);
+            })
+      .vary("--heads", raw.heads, [](ModelShape& one, auto heads) {
+        if (heads > 0) one.kv_heads = one.heads = heads;
+      });
+  const auto vary = [&](const char* flag, const std::vector<std::int64_t>& values,
+                        std::int64_t ModelShape::*size) {
+    grid.vary(flag, values, [size](ModelShape& one, auto asked) {
+      if (asked > 0) one.*size = asked;
+    });
   };
-  const bool is_hybrid = shared.shape.softmax_layers() > 0;
-  if (asks(Line::dp) && !is_hybrid) add("local", Mode::overlapped);
-  for (const std::string& name : names) {
-    if (asks(Line::split)) add(name, Mode::compute_only);
-    if (asks(Line::full)) add(name, Mode::overlapped);
-  }
-  return all;
+  vary("--width", raw.width, &ModelShape::width);
+  vary("--d-k", raw.d_k, &ModelShape::d_k);
+  vary("--d-v", raw.d_v, &ModelShape::d_v);
+  vary("--mlp", raw.mlp, &ModelShape::mlp);
+  vary("--vocabulary", raw.vocabulary, &ModelShape::vocabulary);
+  vary("--chunk", raw.chunk, &ModelShape::chunk);
+  for (const ModelShape& shape : grid.points())
+    for (const Weight& weight : shape.weights(shape.layers.front()))
+      check_size(weight.rows, weight.columns, shape.count());
+  return grid.points();
 }
+
+/// The models of one shape, in the order of their tables. Throws UsageError.
+std::vector<Asked> models_of(const RawModels& raw, const ModelShape& shape, Dtype dtype) {
+  Asked first{{.shape = shape}, {}};
+  first.stack.layer.dtype = dtype;
+  first.stack.layer.segmented = dtype == Dtype::bf16;
+  first.stack.shards_weights = raw.fsdp;
+  first.stack.has_head = raw.head;
+  first.stack.has_optimizer = raw.optimizer;
+  Grid<Asked> grid(first);
+  grid.vary("--softmax", raw.softmax, [](Asked& one, const std::string& name) { one.softmax = name; })
+      .vary("--groups", raw.groups, [](Asked& one, int groups) { one.stack.layer.groups = groups; })
+      .vary("--tokens", raw.tokens, [](Asked& one, auto tokens) { one.stack.tokens = tokens; });
+  return grid.points();
+}
+
+/// Makes comparison groups, and no row twice.
+class Groups {
+ public:
+  explicit Groups(const RawModels& raw)
+      : raw_(raw),
+        lines_(resolve_values("line", raw.lines, line_choices)),
+        peak_flops_(1e12 * raw.peak_teraflops) {}
+
+  /// Adds the group of a model: the lines of every method, the data-parallel one once and first.
+  void add(const Asked& asked, const std::vector<std::string>& names) {
+    all_.emplace_back();
+    if (asks(Line::dp) && asked.stack.shape.softmax_layers() == 0) add(asked, "local", Mode::overlapped, "");
+    for (const std::string& name : names)
+      for (const std::string& scan : scans_of(find_method(name), raw_.scans)) {
+        if (asks(Line::split)) add(asked, name, Mode::compute_only, scan);
+        if (asks(Line::full)) add(asked, name, Mode::overlapped, scan);
+      }
+    if (all_.back().empty()) all_.pop_back();
+  }
+
+  std::vector<std::vector<std::shared_ptr<const Workload>>> all() { return std::move(all_); }
+
+ private:
+  bool asks(Line line) const { return std::find(lines_.begin(), lines_.end(), line) != lines_.end(); }
+
+  void add(const Asked& asked, const std::string& name, Mode mode, const std::string& scan) {
+    Stack stack = asked.stack;
+    stack.layer.mode = mode;
+    stack.layer.scan = scan;
+    const int softmax_layers = stack.shape.softmax_layers();
+    if (softmax_layers < stack.shape.count()) stack.linear = &find_method(name);
+    if (softmax_layers > 0) stack.softmax = &find_method(stack.linear == nullptr ? name : asked.softmax);
+    auto one = model_workload(stack, peak_flops_);
+    if (names_of_rows_.insert(one->axes().folded(in_name)).second) all_.back().push_back(std::move(one));
+  }
+
+  const RawModels& raw_;
+  std::vector<Line> lines_;
+  double peak_flops_;
+  std::set<std::string> names_of_rows_;
+  std::vector<std::vector<std::shared_ptr<const Workload>>> all_;
+};
 
 void declare(Flags& flags, RawModels& raw) {
   flags.begin(FlagGroup::what);
-  flags.add("--model", raw.model, "tiny, one of those that --list shows, or a JSON file");
+  flags.add("--model", raw.models, "tiny, one of those that --list shows, or a JSON file").list();
   flags.add("--methods", raw.methods, "names of methods that exchange something, or 'all'").list();
   flags
       .add("--lines", raw.lines,
            "dp, the data-parallel line; split, the method without its exchange; full; or 'all'")
       .list();
-  flags.add("--softmax", raw.softmax, "the method of softmax layers beside linear ones");
-  flags.add("--scan", raw.scan, "carry the states by this exclusive scan instead of the method's own");
-  flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").range(1, 4096);
+  flags.add("--softmax", raw.softmax, "the method of softmax layers beside linear ones").list();
+  flags.add("--scan", raw.scans, "carry the states by these exclusive scans instead of the method's own")
+      .list();
+  flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").list().range(1, 4096);
   flags.begin(FlagGroup::sizes);
   flags.add("--tokens", raw.tokens, "tokens a rank").list().tokens();
-  flags.add("--layers", raw.layers, "blocks; 0 here and below: as many as the model has").range(0, 1024);
-  flags.add("--width", raw.width, "numbers of a hidden state").range(0, 1 << 20);
-  flags.add("--heads", raw.heads, "attention heads").range(0, 1 << 20);
-  flags.add("--d-k", raw.d_k, "key channels of a head").range(0, 1 << 20);
-  flags.add("--d-v", raw.d_v, "value channels of a head").range(0, 1 << 20);
-  flags.add("--mlp", raw.mlp, "numbers inside the MLP").range(0, 1 << 24);
-  flags.add("--vocabulary", raw.vocabulary, "rows of the embedding").range(0, 1 << 24);
-  flags.add("--chunk", raw.chunk, "tokens of a chunk of linear attention; on GPUs 64 alone").range(0, 1 << 20);
+  flags.add("--layers", raw.layers, "blocks; 0 here and below: as many as the model has")
+      .list()
+      .range(0, 1024);
+  flags.add("--width", raw.width, "numbers of a hidden state").list().range(0, 1 << 20);
+  flags.add("--heads", raw.heads, "attention heads").list().range(0, 1 << 20);
+  flags.add("--d-k", raw.d_k, "key channels of a head").list().range(0, 1 << 20);
+  flags.add("--d-v", raw.d_v, "value channels of a head").list().range(0, 1 << 20);
+  flags.add("--mlp", raw.mlp, "numbers inside the MLP").list().range(0, 1 << 24);
+  flags.add("--vocabulary", raw.vocabulary, "rows of the embedding").list().range(0, 1 << 24);
+  flags.add("--chunk", raw.chunk, "tokens of a chunk of linear attention; on GPUs 64 alone")
+      .list()
+      .range(0, 1 << 20);
   flags.begin(FlagGroup::what);
   flags.add("--fsdp", raw.fsdp,
             "shard the weights: a layer's are gathered while the one before it runs, and its gradients are "
             "reduce-scattered");
   flags.add("--head", raw.head, "embedding, head and loss too");
   flags.add("--optimizer", raw.optimizer, "one pass of AdamW over the blocks' weights too");
-  flags.add("--peak", raw.peak, "teraflops that a rank could do, which MFU refers to");
+  flags.add("--peak", raw.peak_teraflops, "teraflops that a rank could do, which MFU refers to; 0: not known")
+      .reals(1e-9, 1e9);
 }
 
 void print_list() {
@@ -171,28 +220,22 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
   Options& options = common.options();
   declare(common.flags(), own);
   if (!common.parse(argc, argv, print_list)) return std::nullopt;
-  const ModelShape shape = shape_of(own);
-  const bool has_linear = shape.softmax_layers() < shape.count();
-  const auto known = cut_methods(has_linear ? Attention::linear : Attention::softmax);
-  const auto names = resolve_names("method", own.methods, known);
-  resolve_names("softmax", {own.softmax}, cut_methods(Attention::softmax));
-  require_scan(own.scan, names);
-  if (options.baseline.empty() && shape.softmax_layers() == 0) options.baseline = "local";
+  resolve_names("softmax", own.softmax, cut_methods(Attention::softmax));
+  const std::vector<ModelShape> shapes = shapes_of(own);
+  const bool all_linear = std::all_of(shapes.begin(), shapes.end(),
+                                      [](const ModelShape& one) { return one.softmax_layers() == 0; });
+  if (options.baseline.empty() && all_linear) options.baseline = "local";
   options.longest_name = longest_of(names_of(sp_methods()));
-  const bool on_gpus = takes_bf16(common.executors());
-  std::vector<std::vector<std::shared_ptr<const Workload>>> groups;
-  for (const std::int64_t tokens : own.tokens) {
-    Stack stack{.shape = shape, .tokens = tokens};
-    stack.layer.groups = own.groups;
-    stack.layer.scan = own.scan;
-    stack.layer.dtype = on_gpus ? Dtype::bf16 : Dtype::f32;
-    stack.layer.segmented = on_gpus;
-    stack.shards_weights = own.fsdp;
-    stack.has_head = own.head;
-    stack.has_optimizer = own.optimizer;
-    groups.push_back(comparison_group(own, stack, names));
+  const Dtype dtype = takes_bf16(common.executors()) ? Dtype::bf16 : Dtype::f32;
+  Groups groups(own);
+  for (const ModelShape& shape : shapes) {
+    const bool has_linear = shape.softmax_layers() < shape.count();
+    const auto names = resolve_names("method", own.methods,
+                                     cut_methods(has_linear ? Attention::linear : Attention::softmax));
+    require_scans(own.scans, names);
+    for (const Asked& asked : models_of(own, shape, dtype)) groups.add(asked, names);
   }
-  return common.with_cases(std::move(groups));
+  return common.with_cases(groups.all());
 }
 
 }  // namespace baton

@@ -14,6 +14,17 @@
 namespace baton {
 namespace {
 
+/// A text that two shapes share only if they are equal. The binding has all members of a shape, so
+/// that none can be forgotten.
+std::string key_of(const ModelShape& shape) {
+  const auto& [name, width, mlp, vocabulary, heads, d_k, d_v, chunk, kv_heads, gate, gate_rank,
+               has_output_gate, layers] = shape;
+  std::string kinds;
+  for (const Attention kind : layers) kinds += kind == Attention::linear ? 'l' : 's';
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", name, width, mlp, vocabulary, heads, d_k, d_v,
+                     chunk, kv_heads, to_string(gate), gate_rank, has_output_gate, kinds);
+}
+
 class ModelWorkload : public Workload {
  public:
   ModelWorkload(Stack stack, double peak_flops) : stack_(std::move(stack)), peak_flops_(peak_flops) {}
@@ -56,9 +67,12 @@ class ModelWorkload : public Workload {
     if (stack_.first_method().sequence == Sequence::own) return Line::dp;
     return stack_.layer.mode == Mode::compute_only ? Line::split : Line::full;
   }
+  /// The scan that carries states, which may be in place of the method's own; empty without one.
   const std::string& scan() const {
-    return stack_.layer.scan.empty() ? stack_.first_method().scan : stack_.layer.scan;
+    const std::string& own = stack_.first_method().scan;
+    return own.empty() || stack_.layer.scan.empty() ? own : stack_.layer.scan;
   }
+  bool is_hybrid() const { return stack_.linear != nullptr && stack_.softmax != nullptr; }
   std::string beside() const;
 
   Stack stack_;
@@ -85,9 +99,9 @@ Comparison ModelWorkload::compare(const Executor& executor, const std::vector<Sc
   if (model_oracle_flop(problem) > most_oracle_flop)
     return compare_sampled(executor, schedules, problem, oracles.team());
   // Methods share what this names: results do not depend on who carries the states.
-  const std::string key =
-      fmt::format("model {}, {}, {} ranks{}, seed {}", shape_name(), to_string(stack_.layer.dtype),
-                  problem.ranks, stack_.is_alone() ? " alone" : "", seed);
+  const std::string key = fmt::format(
+      "model {}, {} tokens, {}, {}, {} ranks{}, seed {}", key_of(stack_.shape), stack_.tokens, beside(),
+      to_string(stack_.layer.dtype), problem.ranks, stack_.is_alone() ? " alone" : "", seed);
   const double bytes = 8.0 * problem.ranks * static_cast<double>(stack_.shape.parameters(stack_.has_head));
   const auto oracle = oracles.get<ModelOracle>(key, bytes, [&] { return ModelOracle(problem); });
   return compare_model(executor, schedules, *oracle);
@@ -99,8 +113,7 @@ std::shared_ptr<const Workload> ModelWorkload::reduced(int ranks) const {
   small.layer.dtype = Dtype::f32;  // the same text, on a host
   small.layer.segmented = false;
   ModelShape& s = small.shape;
-  const bool is_hybrid = stack_.linear != nullptr && stack_.softmax != nullptr;
-  s.layers.resize(std::min<std::size_t>(s.layers.size(), is_hybrid ? 4 : 2));
+  s.layers.resize(std::min<std::size_t>(s.layers.size(), is_hybrid() ? 4 : 2));
   s.width = 32;
   s.mlp = 48;
   s.vocabulary = 64;
@@ -121,6 +134,7 @@ AxisValues ModelWorkload::axes() const {
   const bool has_linear = stack_.linear != nullptr;
   const std::int64_t key_heads = has_linear ? s.heads : s.kv_heads;
   const int softmax = s.softmax_layers();
+  const bool is_scan_asked_for = !stack_.is_alone() && !stack_.layer.scan.empty() && !scan().empty();
   const std::string layers =
       fmt::format("layers:{}{}", s.count() - softmax, softmax > 0 ? fmt::format("+{}", softmax) : "");
   return {{"bench", "model", in_record_alone},
@@ -130,7 +144,8 @@ AxisValues ModelWorkload::axes() const {
           {"mode", stack_.is_alone() ? "compute_only" : "overlapped", in_record_alone},
           {"direction", "both", in_record_alone},
           {"layout", "contiguous", in_record_alone},
-          {"scan", stack_.is_alone() ? "" : scan(), in_record_alone},
+          {"scan", stack_.is_alone() ? "" : scan(), is_scan_asked_for ? in_name : in_record_alone,
+           is_scan_asked_for ? "scan:" + scan() : ""},
           {"attention", has_linear ? "linear" : "softmax", in_contest},
           {"gate", to_string(has_linear ? s.gate : GateKind::none), in_record_alone},
           {"gates", "layer", in_record_alone},
@@ -149,6 +164,8 @@ AxisValues ModelWorkload::axes() const {
           {"d_v", s.d_v},
           {"chunk", s.chunk},
           {"groups", stack_.layer.groups},
+          {"vocabulary", stack_.has_head ? s.vocabulary : 0},
+          {"softmax", is_hybrid() ? stack_.softmax->name : std::string()},
           {"beside", beside()}};
 }
 

@@ -10,6 +10,7 @@
 #include "harness/cases/collective_workload.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/common_options.hpp"
+#include "harness/options/grid.hpp"
 #include "harness/options/names.hpp"
 
 namespace baton {
@@ -18,9 +19,12 @@ namespace {
 /// The bench's own flags as the user wrote them.
 struct RawCollectives {
   std::vector<std::string> collectives{"all"};
-  std::string direction = "forward";
+  std::vector<std::string> directions{"forward"};
   std::vector<std::string> maps{"diagonal"};
-  Shape shape;
+  std::vector<std::int64_t> heads{Shape{}.heads};
+  std::vector<std::int64_t> d_k{Shape{}.d_k};
+  std::vector<std::int64_t> d_v{Shape{}.d_v};
+  std::vector<std::int64_t> tokens{Shape{}.tokens};
   std::uint64_t min_bytes = 0;  // 0 for the single shape that the other flags give
   std::uint64_t max_bytes = 0;
   int factor = 2;
@@ -51,23 +55,48 @@ Shape shape_for(Kind kind, Shape shape, MapKind map, const RawCollectives& raw) 
   return shape;
 }
 
-/// The shapes of the sweep over state sizes, or the single shape that was given.
-std::vector<Shape> shapes(const RawCollectives& raw) {
-  check_size(raw.shape.heads, raw.shape.d_k, raw.shape.d_v);
-  if (raw.min_bytes == 0) return {raw.shape};
+/// The numbers of heads that a sweep over state sizes has, or those that were given.
+std::vector<std::int64_t> heads_of(const RawCollectives& raw, const Shape& shape) {
+  if (raw.min_bytes == 0) return raw.heads;
   const std::uint64_t max_bytes = raw.max_bytes == 0 ? raw.min_bytes : raw.max_bytes;
   if (max_bytes < raw.min_bytes) throw UsageError("--max-bytes is below --min-bytes");
-  const std::uint64_t head_bytes = raw.shape.d_k * raw.shape.d_v * element_bytes;
-  std::vector<Shape> ladder;
+  const std::uint64_t head_bytes = shape.d_k * shape.d_v * element_bytes;
+  std::vector<std::int64_t> ladder;
   for (std::uint64_t bytes = raw.min_bytes; bytes <= max_bytes; bytes *= raw.factor) {
     if (bytes % head_bytes != 0)
       throw UsageError(
           fmt::format("--min-bytes: a state of {} bytes cannot be cut into heads of {} ({} x {} f32)", bytes,
-                      head_bytes, raw.shape.d_k, raw.shape.d_v));
-    ladder.push_back(raw.shape);
-    ladder.back().heads = static_cast<std::int64_t>(bytes / head_bytes);
+                      head_bytes, shape.d_k, shape.d_v));
+    ladder.push_back(static_cast<std::int64_t>(bytes / head_bytes));
   }
   return ladder;
+}
+
+/// The shapes that the flags combine to, with the sizes of a state changing fastest.
+std::vector<Shape> shapes(const RawCollectives& raw) {
+  Grid<Shape> sizes{Shape{}};
+  sizes.vary("--d-k", raw.d_k, [](Shape& one, std::int64_t channels) { one.d_k = channels; })
+      .vary("--d-v", raw.d_v, [](Shape& one, std::int64_t channels) { one.d_v = channels; })
+      .vary("--tokens", raw.tokens, [](Shape& one, std::int64_t tokens) { one.tokens = tokens; });
+  std::vector<Shape> all;
+  for (const Shape& size : sizes.points()) {
+    const Grid<Shape> states = Grid<Shape>(size).vary(
+        "--heads", heads_of(raw, size), [](Shape& one, std::int64_t heads) { one.heads = heads; });
+    for (const Shape& shape : states.points()) {
+      check_size(shape.heads, shape.d_k, shape.d_v);
+      all.push_back(shape);
+    }
+  }
+  return all;
+}
+
+/// The directions that the flags name, each once.
+std::vector<Direction> directions(const RawCollectives& raw) {
+  std::vector<Direction> all;
+  for (const std::string& word : distinct("--direction", raw.directions))
+    for (const Direction direction : value_of(direction_choices, word))
+      if (std::find(all.begin(), all.end(), direction) == all.end()) all.push_back(direction);
+  return all;
 }
 
 /// The named collectives of one kind.
@@ -99,9 +128,10 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
   const std::vector<MapKind> maps = resolve_values("map", raw.maps, map_choices);
   const std::vector<Kind> kinds = kinds_of(names);
   for (const Shape& shape : shapes(raw))
-    for (Direction direction : value_of(direction_choices, raw.direction))
+    for (Direction direction : directions(raw))
       for (Kind kind : kinds) {
         if (direction == Direction::reverse && kind != Kind::exclusive_scan) continue;
+        if (shape.tokens != raw.tokens.front() && !moves_tokens(kind)) continue;
         for (MapKind map : maps)
           if (map == maps.front() || !moves_tokens(kind))
             all.push_back(workloads(names, kind, shape_for(kind, shape, map, raw), direction));
@@ -114,7 +144,8 @@ void declare(Flags& flags, RawCollectives& raw) {
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 43;
   flags.begin(FlagGroup::what);
   flags.add("--collectives", raw.collectives, "names, or 'all'").list();
-  flags.add("--direction", raw.direction, "scans in rank order or against it")
+  flags.add("--direction", raw.directions, "scans in rank order or against it")
+      .list()
       .one_of(words_of(direction_choices));
   flags
       .add("--map", raw.maps,
@@ -122,14 +153,15 @@ void declare(Flags& flags, RawCollectives& raw) {
            "for each head; affine, a matrix for each head, as models with a delta rule have")
       .list();
   flags.begin(FlagGroup::sizes);
-  Flag heads = flags.add("--heads", raw.shape.heads, "attention heads of a rank's state").size();
-  flags.add("--d-k", raw.shape.d_k, "key channels of a head: rows of its state").size();
-  flags.add("--d-v", raw.shape.d_v, "value channels of a head: columns of its state").size();
+  Flag heads = flags.add("--heads", raw.heads, "attention heads of a rank's state").list().size();
+  flags.add("--d-k", raw.d_k, "key channels of a head: rows of its state").list().size();
+  flags.add("--d-v", raw.d_v, "value channels of a head: columns of its state").list().size();
   flags
-      .add("--tokens", raw.shape.tokens,
+      .add("--tokens", raw.tokens,
            "tokens of a rank, for exchanges of keys and values or hidden states; with -b the default makes "
            "keys and values as large as a state")
       .sets(raw.gives_tokens)
+      .list()
       .tokens();
   Flag least = flags.add("-b,--min-bytes", raw.min_bytes, "least bytes of a rank's state; sets the heads")
                    .bytes(most_bytes);

@@ -11,6 +11,8 @@
 #include "collectives/schedule/errors.hpp"
 #include "collectives/simulator/natives.hpp"
 #include "harness/options/checks.hpp"
+#include "harness/options/flag_list.hpp"
+#include "harness/options/grid.hpp"
 #include "harness/options/names.hpp"
 #include "harness/options/settings.hpp"
 #include "harness/process/conditions.hpp"
@@ -66,13 +68,6 @@ std::vector<int> block_counts(const std::vector<std::string>& words) {
   return counts;
 }
 
-std::vector<int> distinct(const std::vector<int>& ranks) {
-  for (auto count = ranks.begin(); count != ranks.end(); ++count)
-    if (std::find(ranks.begin(), count, *count) != count)
-      throw UsageError(fmt::format("--ranks names {} twice", *count));
-  return ranks;
-}
-
 void print_backends() {
   fmt::print("executors\n");
   for (const Backend& backend : backends()) {
@@ -103,13 +98,15 @@ void CommonOptions::declare_axes() {
   axes_.ranks.assign(1, launched_size() > 0 ? launched_size() : that_fit);
   flags_.add("--ranks", axes_.ranks, "rank counts; the largest is launched, or must be the world it runs in")
       .list()
-      .range(1, 16384);
+      .range(1, 16384)
+      .shows_default("2 to 4, as cores fit");
   flags_.add("--baseline", options_.baseline, "the row that all ratios refer to");
   flags_.begin(FlagGroup::run);
   flags_
       .add("--ranks-per-node", axes_.ranks_per_node,
            "ranks fill nodes of this size one after the other; 0: as they lie on hosts, or on the simulated "
            "machine")
+      .list()
       .range(0, 16384);
   flags_
       .add("--ranks-per-gpu", executor_choices().ranks_per_gpu,
@@ -120,6 +117,7 @@ void CommonOptions::declare_axes() {
       .add("--threads-per-rank", axes_.threads_per_rank,
            "of layers on processors: 2, one computes while the other exchanges; 1, one does both by turns; "
            "0: 2 where every rank has two cores, else 1")
+      .list()
       .range(0, 2);
   flags_.add("--blocks", blocks_, "blocks that the state is cut into; 'auto': chosen by the alpha-beta model")
       .list();
@@ -145,6 +143,12 @@ void CommonOptions::declare_rounds() {
       .add("--for", options_.most_seconds,
            "seconds into which launches beyond --launches may fit; 0: no more than --launches")
       .range(0, 1000000);
+  flags_
+      .add(
+          "--stop-at", options_.stop_at,
+          "add launches until the 95 % interval of every time is within this many percent of it: at least 3, "
+          "at most 20, or as many as --launches or --for allow; 0: add none")
+      .reals(0, 1000);
   flags_.add("--of", launches_in_all_, "for launches that the bench starts itself").hidden();
   flags_.add("--session", options_.session, "a name that is written into every record");
   flags_.add("--resume", options_.resume,
@@ -176,6 +180,7 @@ void CommonOptions::declare_output() {
   flags_.add("--wide", options_.wide, "print all columns, wider than a terminal, and ratios to --baseline");
   flags_.add("--list", list_, "print what is registered and stop");
   flags_.add("--schema", schema_, "print the keys of records as JSON and stop");
+  flags_.add("--flags", print_flags_, "for the list of flags that ./run reads").hidden();
   const Flag dry_run =
       flags_.add("--dry-run", options_.dry_run, "check and count all schedules, run nothing");
   flags_
@@ -199,9 +204,11 @@ bool CommonOptions::parse(int argc, char** argv, const std::function<void()>& pr
   if (!flags_.parse(std::move(arguments))) return false;
   ask_like();
   settle();
-  if (!list_ && !schema_) return true;
+  if (!list_ && !schema_ && !print_flags_) return true;
   if (launched_rank() > 0) return false;
-  if (schema_) {
+  if (print_flags_) {
+    fmt::print("{}\n", as_json(program_, flags_));
+  } else if (schema_) {
     fmt::print("{}", schema::as_json());
   } else {
     print_list();
@@ -251,7 +258,9 @@ Options CommonOptions::with_cases(std::vector<std::vector<std::shared_ptr<const 
   Options options = options_;
   Axes axes = axes_;
   axes.executors = executors();
-  axes.ranks = distinct(axes_.ranks);
+  axes.ranks = distinct("--ranks", axes_.ranks);
+  axes.ranks_per_node = distinct("--ranks-per-node", axes_.ranks_per_node);
+  axes.threads_per_rank = distinct("--threads-per-rank", axes_.threads_per_rank);
   axes.blocks = block_counts(blocks_);
   axes.cadences = resolve_values("cadence", cadences_, cadence_choices);
   axes.ranks_per_gpu = executor_choices().ranks_per_gpu;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/cases/sweep.hpp"
 #include "harness/options/flags.hpp"
 #include "harness/options/options.hpp"
 
@@ -59,6 +60,7 @@ class CommonOptions {
   std::vector<std::string> exported_;  // the format and the file of --export; empty without it
   bool list_ = false;
   bool schema_ = false;
+  bool print_flags_ = false;
 };
 
 /// True if the tensors of all executors are bf16 by default, which is so on GPUs.

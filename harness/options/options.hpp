@@ -24,6 +24,8 @@ struct Options {
   int launches = 1;
   /// Seconds that all launches may take: more than `launches` run while they fit; 0 for no more.
   int most_seconds = 0;
+  /// The half width of intervals, in percent, at which no launch is added any more; 0 to add none.
+  double stop_at = 0;
   /// A name that the records of several runs share; empty for none.
   std::string session;
   /// The file of records of an earlier run, whose cases are not measured again; empty for none.

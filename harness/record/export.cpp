@@ -5,6 +5,7 @@
 
 #include "harness/cases/case.hpp"
 #include "harness/process/output.hpp"
+#include "harness/process/system.hpp"
 
 namespace baton {
 
@@ -20,7 +21,8 @@ std::string export_case(const Export& asked, const Case& bench_case, int blocks)
   for (int rank = 0; rank < bench_case.ranks; ++rank)
     write_text(file(rank), format.text(bench_case.workload->build_rank(rank, bench_case.split(blocks)),
                                        bench_case.name()));
-  return fmt::format("# {}, a file a rank: {} to {}\n", format.summary, file(0), file(bench_case.ranks - 1));
+  return fmt::format("# {}, a file a rank: {} to {}\n", format.summary, printable(file(0)),
+                     printable(file(bench_case.ranks - 1)));
 }
 
 }  // namespace baton

@@ -81,6 +81,8 @@ std::optional<double> Standings::median_of(const Launch& launch, int index,
   std::optional<double> found;
   for (const int other : *group_of_[index]) {
     const Workload& sibling = *cases_[other].workload;
+    const std::string scan = sibling.axes().text("scan");  // a row without an exchange has none
+    if (!scan.empty() && scan != cases_[index].workload->axes().text("scan")) continue;
     if (sibling.name() == cases_[index].workload->name() && sibling.variant() == variant &&
         launch.contains(other))
       found = launch.at(other).median;

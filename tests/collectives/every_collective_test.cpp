@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
-#include "harness/cases/case.hpp"
 #include "harness/cases/collective_workload.hpp"
+#include "harness/cases/sweep.hpp"
 #include "harness/cases/verify.hpp"
 #include "tests/launched_tests.hpp"
 
@@ -55,7 +55,7 @@ class EveryCollective : public testing::Test {
 
 /// Every collective under every shape and direction that it has.
 Axes axes_of(const std::string& executor, int ranks_per_node, const std::vector<Shape>& shapes) {
-  Axes axes{.executors = {executor}, .cadences = {Cadence::isolated}, .ranks_per_node = ranks_per_node};
+  Axes axes{.executors = {executor}, .cadences = {Cadence::isolated}, .ranks_per_node = {ranks_per_node}};
   for (const Shape& shape : shapes)
     for (Direction direction : {Direction::forward, Direction::reverse})
       for (const Collective* collective : collectives())

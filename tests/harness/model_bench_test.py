@@ -61,7 +61,7 @@ class ModelBench(unittest.TestCase):
         self.assertEqual(sum(line.startswith("~zeco") for line in text.splitlines()), 2)
 
     def test_what_is_refused_says_why(self):
-        for arguments, words in ((("--model", "gla-2b"), "gla-1b"), (("--peak", "fast"), "--peak takes teraflops"),
+        for arguments, words in ((("--model", "gla-2b"), "gla-1b"), (("--peak", "fast"), "--peak: 'fast' is not a number"),
                                  (("--methods", "local"), "unknown method"), (("--lines", "both"), "unknown line")):
             self.assertIn(words, run("--ranks", "2", *arguments, code=2))
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/cases/case.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
@@ -8,6 +6,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/collective_workload.hpp"
+#include "harness/cases/sweep.hpp"
 #include "harness/layers/workload.hpp"
 #include "sp_methods/sp_method.hpp"
 
@@ -41,7 +40,7 @@ TEST(Cases, CyclesRepeatTheSweepUnderOtherNames) {
 TEST(Cases, NodesStandInTheNameOnlyWhereTheyAreNamed) {
   Axes axes = axes_of({"ring_scan"});
   EXPECT_EQ(cases(axes)[0].name().find("ranks_per_node"), std::string::npos);
-  axes.ranks_per_node = 2;
+  axes.ranks_per_node = {2};
   const Case bench_case = cases(axes)[0];
   EXPECT_NE(bench_case.comparison_group().find("ranks:2/ranks_per_node:2/"), std::string::npos)
       << bench_case.comparison_group();
@@ -63,8 +62,8 @@ TEST(Cases, ThreadsOfARankAreAnAxisOfLayersThatCanHaveTwo) {
   const auto contest = [&](const char* executor, int threads) {
     Axes axes = axes_of({"ring_scan"});
     axes.executors = {executor};
-    axes.threads_per_rank = threads;
-    axes.comparison_groups = {{operator_workload(find_method("zeco"), layer, GateDraw::layer)}};
+    axes.threads_per_rank = {threads};
+    axes.comparison_groups = {{operator_workload(find_method("zeco"), layer, {GateDraw::layer})}};
     const Case one = cases(axes)[0];
     return std::pair(one.threads_per_rank, one.contest().find("/threads_per_rank:1/") != std::string::npos);
   };
@@ -73,7 +72,7 @@ TEST(Cases, ThreadsOfARankAreAnAxisOfLayersThatCanHaveTwo) {
   EXPECT_EQ(contest("local", 2), std::pair(1, false)) << "which has one and no such axis";
   Axes exchanges = axes_of({"ring_scan"});
   exchanges.executors = {"tcp"};
-  exchanges.threads_per_rank = 2;
+  exchanges.threads_per_rank = {2};
   EXPECT_EQ(cases(exchanges)[0].threads_per_rank, 1);
 }
 
@@ -167,7 +166,7 @@ TEST(Cases, AContestOfLayersIsOverBeforeAnotherBegins) {
   Layer layer;
   layer.share = {64, 2, 4, 6, 8, GateKind::none};
   for (const SpMethod* method : sp_methods())
-    axes.comparison_groups[0].push_back(operator_workload(*method, layer, GateDraw::layer));
+    axes.comparison_groups[0].push_back(operator_workload(*method, layer, {GateDraw::layer}));
   for (const char* baseline : {"local", "ring_attention_softmax", ""}) {
     axes.baseline = baseline;
     const auto all = cases(axes);
@@ -180,7 +179,7 @@ TEST(Cases, AContestOfLayersIsOverBeforeAnotherBegins) {
 TEST(Cases, HeadsOfKeysStandInTheNameOnlyWhereTheyAreFewer) {
   const auto shape_name = [](std::int64_t kv_heads) {
     const Layer layer{.share = {64, 4, 4, 6, 8, GateKind::none, kv_heads}};
-    return operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer)->shape_name();
+    return operator_workload(find_method("ring_attention_softmax"), layer, {GateDraw::layer})->shape_name();
   };
   EXPECT_NE(shape_name(2).find("/heads:4/kv_heads:2/d_k:4/"), std::string::npos) << shape_name(2);
   EXPECT_NE(shape_name(0).find("/heads:4/d_k:4/"), std::string::npos) << shape_name(0);
@@ -189,7 +188,7 @@ TEST(Cases, HeadsOfKeysStandInTheNameOnlyWhereTheyAreFewer) {
 
 TEST(Cases, LatentKeysStandInTheNameAndStayLatentWhereTheLayerIsReduced) {
   const Layer layer{.share = {64, 4, 96, 64, 8, GateKind::none, 1, true}};
-  const auto whole = operator_workload(find_method("all_gather_kv"), layer, GateDraw::layer);
+  const auto whole = operator_workload(find_method("all_gather_kv"), layer, {GateDraw::layer});
   EXPECT_NE(whole->shape_name().find("/heads:4/kv_heads:1/latent/d_k:96/"), std::string::npos)
       << whole->shape_name();
   const AxisValues small = whole->reduced(4)->axes();
@@ -200,18 +199,19 @@ TEST(Cases, LatentKeysStandInTheNameAndStayLatentWhereTheLayerIsReduced) {
 
 TEST(Cases, PackedDocumentsStandInTheNameAndAreShorterWhereTheLayerIsReduced) {
   const Layer layer{.share = {200, 4, 96, 64, 8, GateKind::vector}};
-  const auto whole = operator_workload(find_method("zeco"), layer, GateDraw::layer, {.mean = 50, .seed = 3});
+  const auto whole = operator_workload(find_method("zeco"), layer,
+                                       {.gates = GateDraw::layer, .packing = {.mean = 50, .seed = 3}});
   EXPECT_NE(whole->shape_name().find("/tokens:200/packed:50/heads:4/"), std::string::npos)
       << whole->shape_name();
   EXPECT_EQ(whole->reduced(4)->axes().whole("packed"), 5) << "20 tokens in place of 200";
-  EXPECT_EQ(operator_workload(find_method("zeco"), layer, GateDraw::layer)->shape_name().find("packed"),
+  EXPECT_EQ(operator_workload(find_method("zeco"), layer, {GateDraw::layer})->shape_name().find("packed"),
             std::string::npos);
 }
 
 TEST(Cases, AReducedLayerSharesKeysAsTheWholeDoes) {
   const Layer layer{.share = {64, 32, 64, 64, 8, GateKind::none, 8}};
   const auto small =
-      operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer)->reduced(4)->axes();
+      operator_workload(find_method("ring_attention_softmax"), layer, {GateDraw::layer})->reduced(4)->axes();
   EXPECT_EQ(small.whole("heads"), 8);
   EXPECT_EQ(small.whole("kv_heads"), 2);
 }

@@ -92,7 +92,7 @@ TEST(ScansOf, NamesTheScansThatALayerEmbeds) {
   const auto scans = [&](const char* method, const char* scan) {
     Layer with_scan = layer;
     with_scan.scan = scan;
-    return scans_of(*operator_workload(find_method(method), with_scan, GateDraw::layer));
+    return scans_of(*operator_workload(find_method(method), with_scan, {GateDraw::layer}));
   };
   EXPECT_THAT(scans("zeco", ""), ElementsAre("all_scan"));
   EXPECT_THAT(scans("zeco", "two_shot"), ElementsAre("two_shot"));

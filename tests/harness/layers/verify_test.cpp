@@ -24,7 +24,7 @@ class LayerRun {
   explicit LayerRun(const std::string& method, Pass pass = Pass::both, const LayerShape& shape = share,
                     Rule rule = Rule::decay, GateDraw gates = GateDraw::mixed)
       : workload_(
-            operator_workload(find_method(method), {.share = shape, .rule = rule, .pass = pass}, gates)),
+            operator_workload(find_method(method), {.share = shape, .rule = rule, .pass = pass}, {gates})),
         schedules_(workload_->build({.ranks = ranks})),
         executor_(find_executor("local").make(ranks)) {
     executor_->prepare(schedules_);

@@ -142,7 +142,7 @@ const Refused refused[] = {
     {{"--json", ""}, "--json", "needs a value"},
     {{"--json", "--dry-run"}, "--json", "needs a value, found '--dry-run'"},
     {{"--trace"}, "--trace", "needs a value"},
-    {{"--heads", "1", "--heads", "2"}, "--heads", "is given twice"},
+    {{"--rounds", "1", "--rounds", "2"}, "--rounds", "is given twice"},
     {{"--list=maybe"}, "--list", "takes no value"},
     {{"--hads", "3"}, "--hads", "did you mean '--heads'?"},
     {{"stray"}, "stray", "belongs to no flag"},

@@ -42,7 +42,7 @@ Record full_record() {
 /// The same of a simulated layer.
 Record full_operator_record() {
   Record record = full_record();
-  record.bench_case.workload = operator_workload(find_method("zeco"), small_layer(), GateDraw::layer);
+  record.bench_case.workload = operator_workload(find_method("zeco"), small_layer(), {GateDraw::layer});
   record.standing.hidden = 0.5;
   record.verified.verified_case = record.bench_case;
   return record;
@@ -56,7 +56,7 @@ Record record_of_cudnn() {
   layer.kernels.softmax = SoftmaxBody::cudnn;
   Record record = full_operator_record();
   record.bench_case.workload =
-      operator_workload(find_method("ring_attention_softmax"), layer, GateDraw::layer);
+      operator_workload(find_method("ring_attention_softmax"), layer, {GateDraw::layer});
   return record;
 }
 
@@ -68,8 +68,8 @@ Record record_of_mla() {
   Record record = timed_record();
   record.bench_case.executor = "tcp";
   record.standing.exposed_seconds = 1;
-  record.bench_case.workload =
-      operator_workload(find_method("all_gather_kv"), layer, GateDraw::layer, {.mean = 7});
+  record.bench_case.workload = operator_workload(find_method("all_gather_kv"), layer,
+                                                 {.gates = GateDraw::layer, .packing = {.mean = 7}});
   return record;
 }
 
@@ -127,8 +127,8 @@ TEST(Fields, AreWrittenInTheirOrder) {
 }
 
 TEST(Fields, AreAllWritten) {
-  const std::set<std::string_view> of_models{"mlp",   "model",  "line",      "layers",
-                                             "width", "beside", "peak_flops"};
+  const std::set<std::string_view> of_models{"mlp",    "model",      "line",       "layers", "width",
+                                             "beside", "peak_flops", "vocabulary", "softmax"};
   std::set<std::string> written;
   for (const Json& record : records_of_all_kinds())
     for (const std::string& key : keys_of(record)) written.insert(key);

@@ -15,7 +15,7 @@ using namespace baton;
 nlohmann::json json_of(const char* method, const LayerShape& share, const Packing& packing = {}) {
   Record record;
   record.bench_case = {
-      .workload = operator_workload(find_method(method), Layer{.share = share}, GateDraw::layer, packing),
+      .workload = operator_workload(find_method(method), Layer{.share = share}, {GateDraw::layer, packing}),
       .executor = "local",
       .ranks = 4};
   record.samples = {.first_seconds = {}, .seconds = {1, 2, 3}, .rank_seconds = {}};

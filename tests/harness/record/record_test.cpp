@@ -133,7 +133,7 @@ TEST(Record, SaysWhatWasCompared) {
   EXPECT_EQ(json["verified_elements"], 12);
   EXPECT_EQ(json["verification_seconds"], 0.5);
   EXPECT_EQ(json["timed_seconds"], 2);
-  record.bench_case.workload = operator_workload(find_method("zeco"), small_layer(), GateDraw::mixed);
+  record.bench_case.workload = operator_workload(find_method("zeco"), small_layer(), {GateDraw::mixed});
   record.verified.tokens = 20;
   record.verified.heads = {1, 3};
   EXPECT_EQ(to_json(record)["verified_tokens"], 20);

@@ -22,7 +22,7 @@ Case layer_case(Mode mode) {
   Layer layer;
   layer.share = {20, 2, 4, 6, 8, GateKind::vector};
   layer.mode = mode;
-  return {.workload = operator_workload(find_method("zeco"), layer, GateDraw::layer),
+  return {.workload = operator_workload(find_method("zeco"), layer, {GateDraw::layer}),
           .executor = "local",
           .ranks = 4};
 }

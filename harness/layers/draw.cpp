@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each structured binding has all members of its type, so that none can be forgotten.
+#include "harness/layers/draw.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace baton {
+
+AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs) {
+  const auto& [tokens, heads, d_k, d_v, chunk, gate, kv_heads, latent, packed_chunks] = share;
+  const auto& [gates, packing] = inputs;
+  static_cast<void>(packed_chunks);  // which follow from the packing
+  return {{"gate", to_string(gate)},
+          {"gates", to_string(gates)},
+          {"tokens", tokens},
+          {"packed", packing.mean},
+          {"heads", heads},
+          {"kv_heads", kv_heads == heads ? 0 : kv_heads},
+          {"latent", latent},
+          {"d_k", d_k},
+          {"d_v", d_v},
+          {"chunk", chunk}};
+}
+
+LayerDraw reduced(LayerDraw inputs, std::int64_t tokens, std::int64_t fewer) {
+  auto& [gates, packing] = inputs;
+  static_cast<void>(gates);  // the same for any number of tokens
+  if (packing.mean > 0) packing.mean = std::max<std::int64_t>(2, packing.mean * fewer / tokens);
+  return inputs;
+}
+
+std::string oracle_key(const LayerProblem& problem) {
+  const auto& [attention, share, ranks, alone, gates, seed, dtype, rule, starts, has_closed_gates] = problem;
+  const std::string shape_and_gates = axes_of(share, {.gates = gates}).folded(in_all);
+  return fmt::format("{} layer by rule {}: {}, {}, {} ranks{}, seed {}, starts {}{}", to_string(attention),
+                     static_cast<int>(rule), shape_and_gates, to_string(dtype), ranks, alone ? " alone" : "",
+                     seed, fmt::join(starts, " "), has_closed_gates ? " closed" : "");
+}
+
+}  // namespace baton

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the inputs of a layer are drawn by. Names of cases, the key of an oracle and the smaller
+// case of a simulated row all come from here: none of them compiles with a new member until the
+// member is named.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "harness/record/axis_values.hpp"
+#include "sp_methods/layer_inputs.hpp"
+
+namespace baton {
+
+/// The packed documents of a layer: their mean length in tokens, 0 for one document, and the seed
+/// of their starts.
+struct Packing {
+  std::int64_t mean = 0;
+  std::uint64_t seed = 1;
+};
+
+/// What the inputs of a layer are drawn by, beside its shape and the seed of a verification.
+struct LayerDraw {
+  GateDraw gates = GateDraw::layer;
+  Packing packing = {};
+};
+
+/// The axes of a layer's shape and of its inputs, in the order in which names have them.
+AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs);
+
+/// The same inputs for fewer tokens: about as many documents.
+LayerDraw reduced(LayerDraw inputs, std::int64_t tokens, std::int64_t fewer);
+
+/// The key of the expected results of `problem`, which all methods and passes share. Two problems
+/// with other inputs have other keys.
+std::string oracle_key(const LayerProblem& problem);
+
+}  // namespace baton
