@@ -54,8 +54,7 @@ std::string way_on(const Options& options) {
       options.journal, options.journal);
 }
 
-/// Runs the cases, every other launch in reverse order, so that the last one runs in order. Returns
-/// the exit code.
+/// Runs the cases, every other launch in reverse order. Returns the exit code.
 int run_cases(const Options& options, const std::optional<Topology>& topology, const World& world) {
   Outcomes outcomes = outcomes_of(options, world);
   Standings standings(options.cases, options.baseline);
@@ -67,7 +66,7 @@ int run_cases(const Options& options, const std::optional<Topology>& topology, c
   std::vector<BenchmarkCase> cases;
   for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
     cases.push_back({options.cases[index].name(), [&experiment, index] { return experiment.run(index); }});
-  if ((options.launches - outcomes.launch()) % 2 == 1) std::reverse(cases.begin(), cases.end());
+  if (outcomes.is_reversed()) std::reverse(cases.begin(), cases.end());
   run_benchmarks(cases, options.rounds, world.rank() == 0);
   if (display) display->finish();
   if (world.rank() == 0) require_output();

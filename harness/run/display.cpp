@@ -116,15 +116,17 @@ void Display::print_heading() {
   }
 }
 
-/// True if each case of the contest has ended in the last launch, or never will since a later
-/// contest has begun.
+/// True if each case of the contest has ended in the last launch, or never will since a contest
+/// that runs later has begun.
 bool Display::is_over(std::size_t contest) const {
   const auto holds = [](const std::vector<int>& cases, int index) {
     return std::find(cases.begin(), cases.end(), index) != cases.end();
   };
+  const auto here = contests_.begin() + static_cast<std::ptrdiff_t>(contest);
+  const auto first = outcomes_.is_reversed() ? contests_.begin() : here + 1;
+  const auto last = outcomes_.is_reversed() ? here : contests_.end();
   if (const std::optional<int> running = outcomes_.unfinished())
-    return std::any_of(contests_.begin() + static_cast<std::ptrdiff_t>(contest) + 1, contests_.end(),
-                       [&](const auto& later) { return holds(later, *running); });
+    return std::any_of(first, last, [&](const auto& later) { return holds(later, *running); });
   return std::all_of(contests_[contest].begin(), contests_[contest].end(),
                      [this](int index) { return outcomes_.is_settled(index); });
 }

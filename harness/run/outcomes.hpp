@@ -55,6 +55,9 @@ class Outcomes {
 
   /// The launch that was started last, from 1; 0 before the first.
   int launch() const { return launch_; }
+  /// True if the present launch runs its cases in reverse order: every other one, so that what
+  /// drifts within a launch cancels. It does not depend on how many launches there will be.
+  bool is_reversed() const { return launch_ % 2 == 0; }
   /// How often the present launch was started: again after a case that its processes did not
   /// survive.
   int starts() const { return starts_; }

@@ -56,12 +56,13 @@ class Displayed : public testing::Test {
 };
 
 TEST_F(Displayed, AContestIsPrintedWhenItIsOverInTheLastLaunch) {
-  for (const int launch : {1, 2}) {
+  display_.expect(3);
+  for (const int launch : {1, 2, 3}) {
     outcomes_.start_launch(launch);
     run_.times(0, {2});
     EXPECT_THAT(rows(refresh()), IsEmpty());
     run_.times(1, {1});
-    if (launch == 2) {
+    if (launch == 3) {
       EXPECT_THAT(rows(refresh()), ElementsAre("ring_scan 2", "all_scan 2"));
     }
     run_.times(2, {1});
@@ -69,6 +70,16 @@ TEST_F(Displayed, AContestIsPrintedWhenItIsOverInTheLastLaunch) {
   }
   EXPECT_THAT(rows(refresh()), ElementsAre("all_scan 3", "ring_scan 3"));
   EXPECT_THAT(rows(finish()), IsEmpty()) << "nothing twice";
+}
+
+TEST_F(Displayed, ALaunchInReverseOrderPrintsNoContestBeforeItRan) {
+  outcomes_.start_launch(2);
+  for (const int index : {3, 2}) run_.times(index, {1});
+  outcomes_.begin(1);
+  EXPECT_THAT(rows(refresh()), IsEmpty()) << "the contest above has not run yet";
+  run_.times(1, {1});
+  run_.times(0, {2});
+  EXPECT_THAT(rows(refresh()), ElementsAre("ring_scan 2", "all_scan 2", "all_scan 3", "ring_scan 3"));
 }
 
 TEST_F(Displayed, ALaunchThatDiesTakesNoRowWithIt) {
@@ -83,7 +94,8 @@ TEST_F(Displayed, ALaunchThatDiesTakesNoRowWithIt) {
 }
 
 TEST_F(Displayed, CasesThatWereNotSelectedHoldNothingUp) {
-  outcomes_.start_launch(2);
+  display_.expect(3);
+  outcomes_.start_launch(3);
   run_.times(0, {1});
   outcomes_.begin(2);
   EXPECT_THAT(rows(refresh()), ElementsAre("all_scan 2")) << "the next contest has begun";

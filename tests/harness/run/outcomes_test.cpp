@@ -137,4 +137,12 @@ TEST_F(Resumed, NamesTheLineThatItRefuses) {
   EXPECT_EQ(refusal(line(0, 1, {1})), "");
 }
 
+TEST(Launches, EveryOtherOneIsReversedHoweverManyThereAre) {
+  Outcomes outcomes;
+  for (const int launch : {1, 2, 3, 4}) {
+    outcomes.start_launch(launch);
+    EXPECT_EQ(outcomes.is_reversed(), launch == 2 || launch == 4) << launch;
+  }
+}
+
 }  // namespace
