@@ -81,7 +81,7 @@ std::vector<int> numbers_of(const Ranks& ranks) {
 
 Finding crowded(const Readings& readings, const HostReadings& host) {
   const Ranks ranks = ranks_on(readings, host);
-  const std::size_t cores = cores_of(ranks).size();
+  const std::size_t cores = physical_cores(host, cores_of(ranks)).size();
   return {.about = "binding",
           .ranks = numbers_of(ranks),
           .what = fmt::format("{} ranks share {} of a host: they wait for one another, and their times "

@@ -49,6 +49,9 @@ TEST(Binding, MoreRanksThanCoresAreNamed) {
   EXPECT_THAT(whats(findings, "binding"), ElementsAre(HasSubstr("3 ranks share 2 cores")));
   EXPECT_THAT(findings[0].advice, HasSubstr("at most 2 ranks"));
   EXPECT_TRUE(is_crowded(readings));
+  readings.hosts[0].cores[1].physical = 0;
+  EXPECT_THAT(whats(judge_binding(readings), "binding"), ElementsAre(HasSubstr("3 ranks share 1 core")))
+      << "hyperthreads of it";
 }
 
 TEST(Binding, RanksOnOneCoreAreNamed) {
