@@ -12,7 +12,7 @@
 #include <random>
 #include <string>
 
-#include "harness/cases/sweep.hpp"
+#include "harness/cases/case.hpp"
 #include "harness/cases/collective_workload.hpp"
 #include "harness/cases/verify.hpp"
 #include "harness/layers/workload.hpp"
