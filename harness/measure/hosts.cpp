@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "collectives/executors/executor.hpp"
+#include "collectives/executors/transport.hpp"
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/process/placement.hpp"
 
@@ -82,6 +83,18 @@ std::optional<HostsOfRanks> hosts_of(Executor& executor, const Team& team, const
   found.within_by = carrier_of_messages(executor, team, placement.within(), "shared memory");
   found.between_by = carrier_of_messages(executor, team, placement.across(), "no interface");
   return found;
+}
+
+std::string transport_of(const std::string& executor_name, Executor& executor, const Team& team,
+                         const Placement& placement) {
+  const auto hosts = placement.within();
+  if (hosts.empty() || executor.device() != nullptr) return {};
+  const Transport* said = transports().find(executor_name);
+  const bool is_here = std::ranges::count(hosts.front(), team.rank()) > 0;
+  const std::string mine = is_here && said != nullptr ? (*said)() : "";
+  if (team.max(is_here && mine.empty() ? 1 : 0) > 0)
+    return carrier_of_messages(executor, team, hosts, "shared memory");
+  return team.first(mine);
 }
 
 std::string HostsOfRanks::words(const AlphaBeta& model) const {

@@ -47,6 +47,12 @@ struct HostsOfRanks {
 std::optional<HostsOfRanks> hosts_of(Executor& executor, const Team& team, const Placement& placement,
                                      const StartSkew& skew);
 
+/// What carries messages between ranks of the first host that has several, as the library of
+/// `executor_name` says, or else the counters of interfaces: "shared memory", "sockets" or the name
+/// of an interface. Empty where no host has several, and on devices. Collective over the team.
+std::string transport_of(const std::string& executor_name, Executor& executor, const Team& team,
+                         const Placement& placement);
+
 /// Seconds that one reading of the clock takes.
 double timer_overhead_seconds();
 

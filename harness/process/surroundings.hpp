@@ -2,7 +2,7 @@
 // What a launcher or a scheduler around this process has left in its environment, and which ranks
 // that this process starts itself must not find.
 //
-//   a launch of one rank    an interactive step of Slurm, a pod, `mpirun -n 1 bash`: MPI would join it
+//   a launch of one rank    an interactive step of Slurm, a pod, `mpirun -n 1 bash`: MPI joins it
 //   an allocation           of Slurm, PBS, LSF or SGE: mpiexec would take its other hosts
 //   a default hostfile      of a site: likewise
 #pragma once

@@ -262,6 +262,7 @@ nlohmann::ordered_json json_of(const Record& record, const Provenance& provenanc
   if (record.is_timed()) add_ranks_and_standing(values, record);
   if (record.over_launches) add_launches(values, *record.over_launches);
   add_device(values, record);
+  values.set("transport", record.transport);
   values.set("start_skew_seconds", if_finite(record.start_skew_seconds));
   if (record.hosts) add_hosts(values, *record.hosts, record.alpha_beta);
   add_provenance(values, provenance);

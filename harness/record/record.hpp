@@ -84,6 +84,8 @@ struct Record {
   std::vector<std::pair<std::string, std::string>> device_facts;
   /// How far apart the ranks start a round, in seconds. Not a number if unknown.
   double start_skew_seconds = 0;
+  /// What carries messages between ranks of one host; may be empty.
+  std::string transport{};
   /// Facts about the hosts of the ranks; empty on a single host.
   std::optional<HostsOfRanks> hosts;
   /// Load of the host during the measurement; empty for simulated rounds.

@@ -44,6 +44,7 @@ Record record_of(const Case& bench_case, const Prepared& prepared, const Verifie
           .alpha_beta = timed.alpha_beta.value_or(prepared.alpha_beta),
           .device_facts = prepared.device_facts,
           .start_skew_seconds = runner.start_skew_seconds(),
+          .transport = runner.transport(),
           .hosts = runner.hosts(),
           .conditions = timed.conditions,
           .verified = verified,

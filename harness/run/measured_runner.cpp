@@ -76,11 +76,13 @@ class MeasuredRunner : public CaseRunner {
       calibrator_.emplace(options, *executor_, this->team(), placement_, name, topology);
     if (executor_->device() == nullptr)
       start_skew_ = measure_start_skew(*executor_, this->team(), placement_);
+    transport_ = transport_of(name, *executor_, this->team(), placement_);
     hosts_ = hosts_of(*executor_, this->team(), placement_, start_skew_);
   }
 
   std::string description() const override;
   double start_skew_seconds() const override { return start_skew_.seconds; }
+  std::string transport() const override { return transport_; }
   std::optional<HostsOfRanks> hosts() const override { return hosts_; }
 
   Prepared prepare(const Case& asked) override;
@@ -109,6 +111,7 @@ class MeasuredRunner : public CaseRunner {
   std::optional<HostLoad> load_;
   Placement placement_{std::vector<std::uint64_t>{}};
   AlphaBeta alpha_beta_;
+  std::string transport_;
   std::optional<HostsOfRanks> hosts_;
   std::optional<Topology> topology_;  // of a file
   std::optional<Calibrator> calibrator_;

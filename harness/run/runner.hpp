@@ -100,6 +100,8 @@ class CaseRunner {
   virtual std::string description() const = 0;
   /// How far apart the ranks start a round, in seconds.
   virtual double start_skew_seconds() const { return 0; }
+  /// What carries messages between ranks of one host; empty if there are none, or it is not known.
+  virtual std::string transport() const { return {}; }
   /// Facts about the hosts of the ranks; empty on a single host.
   virtual std::optional<HostsOfRanks> hosts() const { return std::nullopt; }
 

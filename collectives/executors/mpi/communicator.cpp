@@ -54,8 +54,8 @@ void Communicator::barrier_asleep() const {
   }
 }
 
-// Teams send messages of their own: MPI's collectives are what is measured, and a setting may choose
-// an algorithm for them that does not run at this number of ranks.
+// Teams send messages of their own: MPI's collectives are what is measured, and a setting may
+// choose an algorithm for them that does not run at this number of ranks.
 
 void Communicator::gather(void* all, const void* mine, std::size_t bytes) const {
   constexpr int tag = 4;

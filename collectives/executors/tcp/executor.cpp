@@ -14,6 +14,7 @@
 #include "collectives/executors/host/engine.hpp"
 #include "collectives/executors/tcp/mesh.hpp"
 #include "collectives/executors/tcp/native.hpp"
+#include "collectives/executors/transport.hpp"
 
 namespace baton {
 namespace {
@@ -101,6 +102,8 @@ const RegisteredExecutor registered{{
     .runs_native = [](const std::string& name) { return tcp_natives().find(name) != nullptr; },
     .most_threads = 2,
 }};
+
+const RegisteredTransport transport("tcp", [] { return std::string("sockets"); });
 
 }  // namespace
 }  // namespace baton

@@ -43,6 +43,9 @@ inline constexpr std::array of_machine = std::to_array<Field>({
     {"device_after", machine, object, if_any, "", "", "", "null", "The same right after the last round."},
     {"baseline", axis, text, always, "", "", "--baseline", "", "The row that ratios refer to; may be empty."},
     {"seed", axis, whole, always, "", "", "--seed", "", "The seed of the inputs."},
+    {"transport", machine, text, if_any, "", "", "", "\"\"",
+     "What carries messages between ranks of one host: shared memory and how it is copied, sockets, or an "
+     "interface."},
     {"start_skew_seconds", machine, real, or_null, "seconds", "", "", "null",
      "How far apart ranks start a round."},
     {"hosts", machine, object, if_any, "", "", "", "null", "Present if the ranks ran on several hosts."},

@@ -23,7 +23,7 @@ def sentences(session, used):
     found = ["The run was interrupted, so rows are missing: the same command with --resume and the file of its records goes on." if session.interrupted else "",
              impossible(session), left_out(timed) if used else shared(timed), for_checks(timed) if used else "", unequal(layers),
              below_local(layers), clocks(timed), late_starts(timed),
-             throttled(timed), load(timed), few_launches(used)]
+             throttled(timed), load(timed), past_shared_memory(timed), few_launches(used)]
     return [text for text in found if text]
 
 
@@ -33,6 +33,15 @@ def impossible(session):
              if (why := limits.why_impossible(row))]
     more = f" So {'does' if len(found) == 2 else 'do'} {words.count(len(found) - 1, 'more row')}." if len(found) > 1 else ""
     return f"{found[0]}.{more}" if found else ""
+
+
+def past_shared_memory(timed):
+    """Rows of MPI whose messages within a host took another way, which is slower."""
+    found = [record for record in timed if record["executor"] == "mpi"
+             and not record.get("transport", "shared memory").startswith("shared memory")]
+    ways = words.names(sorted({record["transport"] for record in found}))
+    return (f"Messages of MPI between ranks of one host took {ways} in place of shared memory in "
+            f"{words.count(rows_of(found), 'row')}: /dev/shm may be too small, or a setting turns it off.") if found else ""
 
 
 def left_out(timed):

@@ -87,6 +87,7 @@ std::vector<Json> records_of_all_kinds() {
   shared.conditions =
       Conditions{.cores = 2, .busy_threads = 3, .other_load = 0.5, .quota = 1.5, .throttled = 35};
   shared.hosts = HostsOfRanks{.hosts = 2};
+  shared.transport = "shared memory";
   Record affine = timed_record();
   affine.bench_case.workload =
       collective_workload(find_collective("all_scan"), Shape{.map = MapKind::affine}, Direction::forward);

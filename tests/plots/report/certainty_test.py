@@ -27,6 +27,12 @@ class Less(unittest.TestCase):
         self.assertEqual(self.doubts(with_conditions(rivals(), load=0.4)), "")
         self.assertEqual(self.doubts(with_conditions(rivals(), load=None)), "")
 
+    def test_messages_past_shared_memory(self):
+        self.assertEqual(self.doubts(with_conditions(rivals(transport="shared memory, copied twice"))), "")
+        self.assertEqual(self.doubts(with_conditions(rivals(transport="lo"))), "Messages of MPI between ranks of one host took "
+                         "lo in place of shared memory in 2 rows: /dev/shm may be too small, or a setting turns it off.")
+        self.assertEqual(self.doubts(with_conditions(rivals(transport="sockets", executor="tcp"))), "")
+
     def test_lowered_clocks(self):
         self.assertEqual(self.doubts(gpus({"throttle_reasons": [1.0, 4.0], "sm_clock_mhz": [1980.0, 1410.0]})),
                          "GPU clocks fell to 1410 of 1980 MHz (power cap).")
