@@ -20,7 +20,7 @@ BENCHES = {EXCHANGE: "collective", LAYER: "operator", MODEL: "model"}
 Asked = collections.namedtuple("Asked", "heading contest title sentences")
 (PREDICTIONS, LAYER_LASP2, BOUND, EXCHANGES_OF, SIMULATED_EXCHANGE, SIMULATED_LAYER, SIMULATED_ON, COST, DECIDE, EXCHANGE_LASP2,
  OTHER_EXECUTORS) = range(11)
-OTHER_SETTING, OTHER_QUESTION = 60, 50  # the worth of the first of them; of each further question it is less
+OTHER_QUESTION, OTHER_SETTING = 60, 20  # the worth of the first of them; of each further question it is less
 OF_MODELS = ("heads", "dtype", "threads_per_rank")  # what a model's name and machine say
 MOST_SIMULATED = 4  # sentences on what was simulated that are always there, if nothing else was asked
 MOST_ALONE = 6  # other settings of a method that nothing competes with
@@ -101,9 +101,9 @@ def answered(session, heading, question, place, before):
     if len(contest.competitors) < 2:
         return Asked(heading, contest, title, [(costs.alone(contest), worth), (alone_elsewhere(question, varying), worth),
                                                  (costs.matters(contest) if costs.cost_of_exchange(contest) else "", COST)])
-    winner = findings.winner(contest)
-    told = [(over, worth), (f"{at(contest, settings.varying(together))}: {words.lowered(winner)}" if over else winner, worth),
-            ("" if over and not contest.is_layer else findings.slower(contest), worth), (findings.lost(contest), worth)]
+    winner, further = findings.winner(contest), min(worth, OTHER_SETTING) if place else MUST
+    told = [(over, worth), (f"{at(contest, settings.varying(together))}: {words.lowered(winner)}", further) if over else (winner, worth),
+            ("" if over and not contest.is_layer else findings.slower(contest), further), (findings.lost(contest), further)]
     told += [] if place else details(session, contest)
     return Asked(heading, contest, title, told + elsewhere(question, together if over else [contest], varying, worth))
 

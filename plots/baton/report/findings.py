@@ -39,7 +39,7 @@ def unjudged(contest, ranks):
     runner_up, last = runner_up_of(ranks), contest.competitors[-1]
     slowest = "" if last is runner_up else f"; the slowest, {contest.label_of(last)}, {times(last, ranks.first)}"
     why = "One launch cannot tell a winner" if max(len(row.launches) for row in contest.competitors) == 1 \
-        else "No two rows share two launches, which cannot tell a winner"
+        else "Too few launches of the same rows to tell a winner"
     return (f"{why}; {contest.label_of(ranks.first)} took least, {words.time_of(ranks.first)}, and {contest.label_of(runner_up)} "
             f"{times(runner_up, ranks.first)} as long{slowest}.")
 
@@ -62,7 +62,8 @@ def how_near(contest, ranks):
     ratios = [row.ratio_to(ranks.first) for row in ranks.untold]
     launches = words.count(min(ratio.launches for ratio in ratios), "launch", "launches")
     most = [ratio.interval[1] for ratio in ratios if ratio.interval]
-    reach = f" (at most {words.factor(max(most))} times as long)" if len(most) == len(ratios) and max(most) < MOST_TIMES else ""
+    is_known = len(most) == len(ratios) and max(most) < MOST_TIMES
+    reach = f" (at most {words.factor(max(most), 3 if max(most) < 1.1 else None)} times as long)" if is_known else ""
     return [*told, f"{words.names(unknown)} cannot be told from it in {launches}{reach}"]
 
 

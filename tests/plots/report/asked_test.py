@@ -31,6 +31,13 @@ class Layers(unittest.TestCase):
         for rule in ("KDA", "RWKV-7"):
             self.assertIn(f"{rule} attention, 2 compared: fastest is zeco", text)
 
+    def test_each_question_comes_before_other_settings_of_the_first(self):
+        made = [one for rule in ("gdn", "kda", "rwkv7", "deltanet") for way in ("both", "forward", "backward") for tokens in (512, 1024)
+                for one in rivals(attention=rule, which=way, tokens=tokens)]
+        text = told(made)
+        for rule in ("GDN", "KDA", "RWKV-7", "DeltaNet"):
+            self.assertIn(f"{rule} attention, ", text)
+
     def test_forward_alone(self):
         self.assertIn("GDN attention, forward pass, 1024 tokens a rank, 4 heads of 128, f32, 4 ranks on processors, 2 compared: fastest is zeco",
                       self.first(rivals(attention="gdn", which="forward")))
