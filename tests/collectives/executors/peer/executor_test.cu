@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "collectives/executors/cuda/flag.cuh"
 #include "collectives/executors/peer/device/gpu.cuh"
 #include "harness/process/exit_codes.hpp"
 #include "tests/collectives/executors/peer/rig.cuh"
@@ -24,6 +25,25 @@ template <class Body>
 void on_ranks(const Body& body) {
   for (int ranks = 1; ranks <= the_world()->size(); ++ranks)
     if (the_world()->rank() < ranks) body(ranks);
+}
+
+TEST(StartBarrier, CountsTheRoundsThatBeginBeforeTheirHost) {
+  on_ranks([&](int ranks) {
+    const Rig rig(ranks);
+    StartBarrier start(rig.ranks());
+    constexpr unsigned rounds = 50;
+    for (unsigned round = 0; round < rounds; ++round) {
+      start.enqueue(rig.stream());
+      start.release();
+      rig.wait();
+    }
+    const unsigned by_chance = start.late_starts();
+    EXPECT_LT(by_chance, rounds);  // a busy machine may delay a host
+    start.enqueue(rig.stream());
+    rig.wait();
+    EXPECT_EQ(start.late_starts(), by_chance + 1);
+    start.release();
+  });
 }
 
 void run_back_to_back(const char* name, const Shape& shape, Direction direction, int rounds,
