@@ -233,7 +233,7 @@ LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& fo
           .reports = lines.reports(),
           .launcher_words = lines.launcher_words(),
           .signal = lines.signal(),
-          .death = lines.death().empty() && ranks.first_ended() >= 0
+          .death = lines.death().empty() && lines.launcher_words().empty() && ranks.first_ended() >= 0
                        ? "rank " + std::to_string(ranks.first_ended()) + " ended first"
                        : lines.death(),
           .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};

@@ -50,7 +50,7 @@ std::string long_host_name(int exit_code) {
 
 std::string foreign_mpiexec(const std::string& library) {
   const auto [path, version] =
-      two_lines_of("command -v mpiexec; timeout 10 mpiexec --version 2>&1 < /dev/null | grep . | head -n 1");
+      two_lines_of("command -v mpiexec; timeout 10 mpiexec --version 2> /dev/null < /dev/null | grep . | head -n 1");
   if (is_mpiexec_of(library, version)) return {};
   return fmt::format(
       "{} is not the mpiexec of {}, the MPI that this program was built with: it calls itself '{}'; put that "
@@ -77,7 +77,7 @@ void require_open_files(int processes) {
 
 bool is_mpiexec_of(const std::string& library, const std::string& version) {
   constexpr std::string_view open_mpi = "Open MPI";
-  if (!library.starts_with(open_mpi)) return true;
+  if (!library.starts_with(open_mpi) || version.empty()) return true;
   const bool is_open_mpi = version.find(open_mpi) != std::string::npos ||
                            version.find("OpenRTE") != std::string::npos ||
                            version.find("PRRTE") != std::string::npos;

@@ -142,7 +142,7 @@ std::optional<int> Launches::complete(int launch) {
 /// that does not help: it got to no case twice, or all its cases are over, so that no further
 /// launch would write the files that it owes.
 void Launches::start_again(int launch, const LaunchEnd& end, int starts_in_vain) {
-  constexpr std::size_t longest = 800;  // of a line that says more
+  constexpr std::size_t longest = 800, telling = 100;  // bytes; behind them may stand numbers of processes
   const std::string report = one_line(end.cause(), longest);
   const std::string what = fmt::format("launch {} ended outside of its cases with exit code {}{}", launch,
                                        end.exit_code, report.empty() ? "" : ": " + report);
@@ -157,7 +157,9 @@ void Launches::start_again(int launch, const LaunchEnd& end, int starts_in_vain)
                       "; the rows stand, but the files of --trace and --export may not");
   }
   if (starts_in_vain > 1)
-    throw SystemError(what == said_ ? fmt::format("launch {} ended in the same way again", launch) : what);
+    throw SystemError(what.substr(0, telling) == said_.substr(0, telling)
+                          ? fmt::format("launch {} ended in the same way again", launch)
+                          : what);
   said_ = what;
   fmt::print(stderr, "baton: {}; it is started again\n", what);
 }
