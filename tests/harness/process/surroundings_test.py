@@ -12,7 +12,7 @@ import unittest
 
 from torchrun_like import INHERITED
 
-DOCTOR, BENCH = sys.argv.pop(), sys.argv.pop()
+BENCH, DOCTOR = sys.argv.pop(1), sys.argv.pop(1)
 HERE = socket.gethostname()
 SMALL = ["--collectives", "all_scan", "--heads", "1", "-n", "5", "-w", "1", "-N", "1"]
 INTERACTIVE = {"SLURM_JOB_ID": "77", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_STEP_ID": "4294967290",
@@ -23,7 +23,7 @@ BATCH = {"SLURM_JOBID": "77", "SLURM_JOB_ID": "77", "SLURM_PROCID": "0", "SLURM_
          "SLURM_TASKS_PER_NODE": "1(x2)", "SLURM_NTASKS": "2"}
 
 
-class Surroundings(unittest.TestCase):
+class InAnEnvironment(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -34,6 +34,13 @@ class Surroundings(unittest.TestCase):
         return subprocess.run([*launcher, *words], env={**outer, **variables}, capture_output=True, text=True, timeout=600,
                               check=False)
 
+    @staticmethod
+    def reports(done):
+        """What a program said, but for its progress, which a busy machine makes it tell."""
+        return "".join(line for line in done.stderr.splitlines(True) if line.startswith("baton: "))
+
+
+class Surroundings(InAnEnvironment):
     def errors_with_rows(self, ranks, variables, *more, launcher=()):
         """What a bench says, whose rows have so many ranks."""
         path = self.folder / "records.jsonl"
@@ -41,7 +48,7 @@ class Surroundings(unittest.TestCase):
         done = self.run_in(variables, BENCH, *SMALL, *more, "-J", path, launcher=launcher)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual({record["ranks"] for record in map(json.loads, path.read_text().splitlines())}, {ranks})
-        return done.stderr
+        return self.reports(done)
 
     def test_a_launch_of_one_rank_is_none(self):
         mpirun = ("mpirun", "--allow-run-as-root", "-n", "1")
@@ -65,7 +72,7 @@ class Surroundings(unittest.TestCase):
             self.assertEqual(self.errors_with_rows(2, variables, "--ranks", "2"), "")
 
 
-class WordsOfLaunchers(Surroundings):
+class WordsOfLaunchers(InAnEnvironment):
     def stub(self, text):
         """An environment whose mpiexec is a script."""
         script = self.folder / "mpiexec"
@@ -76,7 +83,7 @@ class WordsOfLaunchers(Surroundings):
     def failed(self, code, variables, *more):
         done = self.run_in(variables, BENCH, *SMALL, "--ranks", "2", *more)
         self.assertEqual(done.returncode, code, done.stderr)
-        return done.stderr
+        return self.reports(done)
 
     def test_a_foreign_mpiexec_is_named_once(self):
         errors = self.failed(1, self.stub("echo 'HYDRA build details:'\nexit 255\n"))
