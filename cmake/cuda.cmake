@@ -1,6 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # Code for NVIDIA GPUs, preset `cuda`. It compiles and links without a GPU. Without BATON_CUDA none of it is compiled.
-option(BATON_CUDA "Build the executors, natives and kernels for NVIDIA GPUs" OFF)
+set(BATON_CUDA OFF CACHE STRING "Executors, natives and kernels for NVIDIA GPUs: OFF, ON for all programs, or BESIDE for programs \
+in bin/gpu that share the host's objects with those in bin")
+
+# baton_cuda_part(TARGET RESULT): the target that gets what TARGET has for GPUs. It is TARGET itself, or with BESIDE and a
+# library of objects another one, TARGET_cuda, that the programs in bin/gpu link too.
+function(baton_cuda_part target result)
+  get_target_property(type ${target} TYPE)
+  set(part ${target})
+  if(BATON_CUDA STREQUAL BESIDE AND type STREQUAL OBJECT_LIBRARY)
+    set(part ${target}_cuda)
+    if(NOT TARGET ${part})
+      add_library(${part} OBJECT EXCLUDE_FROM_ALL)
+      target_link_libraries(${part} PUBLIC ${target})
+    endif()
+  endif()
+  set(${result} ${part} PARENT_SCOPE)
+endfunction()
 
 # baton_add_cuda(TARGET PATTERN...): adds the CUDA sources that match the patterns to TARGET.
 function(baton_add_cuda target)
@@ -8,8 +24,50 @@ function(baton_add_cuda target)
     return()
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARGN})
-  target_sources(${target} PRIVATE ${sources})
-  target_link_libraries(${target} PUBLIC baton_cuda)
+  baton_cuda_part(${target} part)
+  target_sources(${part} PRIVATE ${sources})
+  target_link_libraries(${part} PUBLIC baton_cuda)
+endfunction()
+
+# baton_gpu_program(PROGRAM...): adds programs to the target gpu_programs. With BESIDE they are no part of `all`, lie in
+# bin/gpu and link the parts for GPUs of their libraries.
+function(baton_gpu_program)
+  if(NOT TARGET gpu_programs)
+    add_custom_target(gpu_programs)
+  endif()
+  add_dependencies(gpu_programs ${ARGN})
+  if(NOT BATON_CUDA STREQUAL BESIDE)
+    return()
+  endif()
+  set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL ON
+                        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/gpu)
+  foreach(program IN LISTS ARGN)
+    get_target_property(libraries ${program} LINK_LIBRARIES)
+    list(TRANSFORM libraries APPEND _cuda)
+    foreach(library IN LISTS libraries)
+      if(TARGET ${library})
+        target_link_libraries(${program} PRIVATE ${library})
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+# baton_also_on_gpus(PROGRAM...): programs that run with and without GPUs. With BESIDE each gets a second form, gpu_PROGRAM.
+function(baton_also_on_gpus)
+  foreach(program IN LISTS ARGN)
+    if(BATON_CUDA STREQUAL BESIDE)
+      get_target_property(sources ${program} SOURCES)
+      get_target_property(folder ${program} SOURCE_DIR)
+      get_target_property(libraries ${program} LINK_LIBRARIES)
+      list(TRANSFORM sources PREPEND ${folder}/ REGEX "^[^/]")
+      add_executable(gpu_${program} ${sources})
+      set_target_properties(gpu_${program} PROPERTIES OUTPUT_NAME ${program})
+      target_link_libraries(gpu_${program} PRIVATE ${libraries})
+      baton_gpu_program(gpu_${program})
+    else()
+      baton_gpu_program(${program})
+    endif()
+  endforeach()
 endfunction()
 
 # baton_add_cudnn(TARGET SOURCE): adds the source that includes cudnn-frontend, where that is found.
@@ -17,10 +75,11 @@ function(baton_add_cudnn target source)
   if(NOT BATON_CUDA OR NOT CUDNN_FRONTEND_INCLUDE_DIR OR NOT CUDNN_INCLUDE_DIR)
     return()
   endif()
-  target_sources(${target} PRIVATE ${source})
+  baton_cuda_part(${target} part)
+  target_sources(${part} PRIVATE ${source})
   set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_DEFINITIONS
                               "NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING;CUDNN_FRONTEND_SKIP_JSON_LIB")
-  target_include_directories(${target} SYSTEM PRIVATE ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR}
+  target_include_directories(${part} SYSTEM PRIVATE ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR}
                                                       ${CUDAToolkit_INCLUDE_DIRS})
 endfunction()
 
@@ -29,9 +88,10 @@ function(baton_add_cublas target source)
   if(NOT BATON_CUDA OR NOT CUBLASLT_INCLUDE_DIR)
     return()
   endif()
-  target_sources(${target} PRIVATE ${source})
+  baton_cuda_part(${target} part)
+  target_sources(${part} PRIVATE ${source})
   set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  target_include_directories(${target} SYSTEM PRIVATE ${CUBLASLT_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
+  target_include_directories(${part} SYSTEM PRIVATE ${CUBLASLT_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
 endfunction()
 
 if(NOT BATON_CUDA)

@@ -26,5 +26,5 @@ target_link_libraries(model_bench PRIVATE model_workloads models layers harness 
 if(BATON_CUDA)
   add_executable(model_kernels_bench harness/micro/model_kernels_bench.cu)
   target_link_libraries(model_kernels_bench PRIVATE models sp_methods collectives baton_cuda)
-  list(APPEND device_benches model_kernels_bench)
+  baton_gpu_program(model_kernels_bench)
 endif()
