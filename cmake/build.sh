@@ -84,7 +84,7 @@ build() {
   shift
   (($# == 0)) || targets=(--target "$@")
   case $PWD in
-    *[][\;\"\\\#$'\n']* | *'${'*) die "CMake cannot build in a folder whose path has one of [ ] ; \" \\ # \${ or an end of a line: ${PWD@Q}" ;;
+    *[][\;\"\\\#$'\n']* | *'$'{*) die "CMake cannot build in a folder whose path has one of [ ] ; \" \\ # \${ or an end of a line: ${PWD@Q}" ;;
   esac
   step "building preset $preset (some minutes the first time)"
   configure "$preset"

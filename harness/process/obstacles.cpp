@@ -49,8 +49,8 @@ std::string long_host_name(int exit_code) {
 }
 
 std::string foreign_mpiexec(const std::string& library) {
-  const auto [path, version] =
-      two_lines_of("command -v mpiexec; timeout 10 mpiexec --version 2> /dev/null < /dev/null | grep . | head -n 1");
+  const auto [path, version] = two_lines_of(
+      "command -v mpiexec; timeout 10 mpiexec --version 2> /dev/null < /dev/null | grep . | head -n 1");
   if (is_mpiexec_of(library, version)) return {};
   return fmt::format(
       "{} is not the mpiexec of {}, the MPI that this program was built with: it calls itself '{}'; put that "
