@@ -53,10 +53,11 @@ AlphaBeta measure_messages(Executor& executor, const Team& team, const Pairs& pa
   for (const std::int64_t bytes :
        {std::int64_t{64 << 10}, std::int64_t{256 << 10}, std::int64_t{1 << 20}, largest}) {
     const double seconds = median_over_pairs(executor, team, pairs, bytes);
-    // If alpha is most of the time, the remainder is noise. The largest size is always used.
+    // If alpha is most of the time, the remainder is noise. The largest size is always used, and by
+    // its whole time where noise made alpha longer than that.
     if (!std::isfinite(seconds)) continue;
-    if (seconds > 2 * alpha || (bytes == largest && seconds > alpha))
-      beta = std::max(beta, static_cast<double>(bytes) / (seconds - alpha));
+    if (seconds > 2 * alpha || bytes == largest)
+      beta = std::max(beta, static_cast<double>(bytes) / (seconds > alpha ? seconds - alpha : seconds));
   }
   return {alpha, beta};
 }
@@ -95,6 +96,14 @@ AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, const Placeme
   wire.alpha_seconds = limits.alpha_seconds;
   wire.beta = limits.beta;
   return wire;
+}
+
+AlphaBeta best_of(AlphaBeta link, const AlphaBeta& again) {
+  link.alpha_seconds = std::min(link.alpha_seconds, again.alpha_seconds);
+  link.beta = std::max(link.beta, again.beta);
+  link.between_alpha_seconds = std::min(link.between_alpha_seconds, again.between_alpha_seconds);
+  link.between_beta = std::max(link.between_beta, again.between_beta);
+  return link;
 }
 
 double measure_products(Executor& executor, const Team& team, int ranks, int busy) {

@@ -114,7 +114,7 @@ double residual(Probes& probes, const LinkModel& link, const Probes::Groups& gro
   int count = 0;
   for (std::int64_t bytes = 96 << 10; bytes <= most_bytes; bytes *= 4) {
     const double seconds = probes.message_seconds(groups, bytes);
-    if (seconds <= 0) continue;
+    if (!(seconds > 0)) continue;
     sum += std::abs(std::log(seconds / link.message_seconds(static_cast<double>(bytes))));
     ++count;
   }

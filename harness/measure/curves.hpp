@@ -14,6 +14,7 @@
 #include <iterator>
 #include <vector>
 
+#include "collectives/schedule/errors.hpp"
 #include "collectives/simulator/topology/topology.hpp"
 
 namespace baton {
@@ -28,7 +29,8 @@ inline void add_point(Curve& curve, double bytes, double seconds) {
 }
 
 /// The rising curve through `found`, whose bytes ascend. A wrong reading moves the points next to
-/// it, not all that follow. Points without a time are left out, unless fewer than two have one.
+/// it, not all that follow. Points without a time are left out, unless fewer than two have one:
+/// then what takes no time is almost free. Throws SystemError if those times are unknown.
 inline Curve rising(const std::vector<Curve::Point>& found) {
   struct Pool {
     double logarithms;
@@ -38,6 +40,10 @@ inline Curve rising(const std::vector<Curve::Point>& found) {
   std::vector<Curve::Point> read;
   std::copy_if(found.begin(), found.end(), std::back_inserter(read), [](auto& p) { return p.seconds > 0; });
   if (read.size() < 2) {  // a curve needs two points
+    if (std::any_of(found.begin(), found.end(), [](auto& p) { return std::isnan(p.seconds); }))
+      throw SystemError(
+          "the machine cannot be calibrated: its rounds vary by more than what is measured takes; "
+          "end what else runs on it, and calibrate again");
     read = found;
     for (Curve::Point& point : read) point.seconds = std::max(point.seconds, 1e-12);
   }
@@ -56,7 +62,7 @@ inline Curve rising(const std::vector<Curve::Point>& found) {
 }
 
 /// Seconds that a step occupies shared memory, if all ranks at once take longer than one alone; 0
-/// if they do not.
+/// if they do not, or if one of the two is unknown.
 inline double shared_seconds(double alone, double together, int ranks) {
   constexpr double noise = 1.1;
   return together > noise * alone ? together / ranks : 0;

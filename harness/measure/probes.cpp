@@ -28,6 +28,11 @@ std::pair<int, int> place_in_pair(const Probes::Groups& groups, int rank) {
   return rank == first ? std::pair(0, second) : rank == second ? std::pair(1, first) : std::pair(-1, -1);
 }
 
+/// Seconds that are the difference of two readings; not a number if noise made it negative.
+double known(double difference) {
+  return difference >= 0 ? difference : std::numeric_limits<double>::quiet_NaN();
+}
+
 }  // namespace
 
 double Probes::least_round(const Text& text, int times) {
@@ -55,8 +60,7 @@ double Probes::least_round(const Text& text, int times) {
 
 double Probes::seconds_of_one(std::int64_t bytes, const Text& text) {
   const Lengths times(bytes);
-  const double difference = least_round(text, times.many) - least_round(text, times.few);
-  return std::max(0.0, difference) / (times.many - times.few);
+  return known(least_round(text, times.many) - least_round(text, times.few)) / (times.many - times.few);
 }
 
 double Probes::message_seconds(const Groups& groups, std::int64_t bytes) {
@@ -69,7 +73,7 @@ double Probes::message_seconds(const Groups& groups, std::int64_t bytes) {
       if (!serves) s.recv(message, peer);
     }
   };
-  if (streams()) return std::max(0.0, least_round(ping_pong, 1) - round_seconds());
+  if (streams()) return known(least_round(ping_pong, 1) - round_seconds());
   return seconds_of_one(bytes, ping_pong);
 }
 

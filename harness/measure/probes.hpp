@@ -14,7 +14,8 @@ namespace baton {
 
 /// Measures what messages and local steps cost on an executor, with small schedules on all of its
 /// ranks. All calls are collective over its team, and all processes get the same seconds: the least
-/// over rounds of the slowest rank's time.
+/// over rounds of the slowest rank's time. Seconds are the difference of two such readings, and not
+/// a number if noise made it negative: then nothing is known.
 class Probes {
  public:
   /// Groups of ranks that are joined by links of one class. Groups use different links.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace {
@@ -50,6 +51,20 @@ TEST(RisingCurve, RisesWhereNothingTakesTime) {
   ASSERT_EQ(curve.points.size(), 3u);
   EXPECT_LT(curve.points[0].seconds, curve.points[1].seconds);
   EXPECT_LT(curve.points[1].seconds, curve.points[2].seconds);
+}
+
+TEST(RisingCurve, LeavesOutUnknownTimesAndRefusesWhereNothingElseIsThere) {
+  const double unknown = std::nan("");
+  auto found = clean;
+  found[2].seconds = found[5].seconds = unknown;
+  EXPECT_EQ(rising(found).points.size(), clean.size() - 2);
+  EXPECT_THROW(rising({{1, unknown}, {2, 2e-6}, {4, unknown}}), SystemError) << "no infinite rate";
+}
+
+TEST(SharedMemory, IsNotKnownFromUnknownTimes) {
+  EXPECT_EQ(shared_seconds(1, 4, 2), 2);
+  EXPECT_EQ(shared_seconds(std::nan(""), 4, 2), 0);
+  EXPECT_EQ(shared_seconds(1, std::nan(""), 2), 0);
 }
 
 }  // namespace

@@ -65,14 +65,17 @@ const RegisteredExecutor registered{{
 
 class TooFast : public testing::Test {
  protected:
+  Case all_scan() const {
+    return {.workload =
+                collective_workload(find_collective("all_scan"), Shape{1, 128, 512, 1}, Direction::forward),
+            .executor = "made_up_times",
+            .ranks = 2,
+            .threads_per_rank = threads_};
+  }
   /// The verdict on rounds of `seconds`; the bound is 1 us and 256 KiB at 1 GB/s: 263 us.
   Verified verdict(double seconds) {
     made_times().round_seconds = seconds;
-    const Case bench_case{.workload = collective_workload(find_collective("all_scan"), Shape{1, 128, 512, 1},
-                                                          Direction::forward),
-                          .executor = "made_up_times",
-                          .ranks = 2,
-                          .threads_per_rank = threads_};
+    const Case bench_case = all_scan();
     const World world(nullptr, nullptr);
     const auto runner = measured_runner(options_, std::nullopt, bench_case.executor, 2, world.all());
     const Prepared prepared = runner->prepare(bench_case);
@@ -102,6 +105,21 @@ TEST_F(TooFast, ALinkThatWasBusyIsMeasuredAgain) {
   made_times().busy_link = 10;
   EXPECT_EQ(verdict(140e-6).wrong, 0) << "140 us are below half of 2.6 ms and above half of 263 us";
   EXPECT_EQ(verdict(100e-6).wrong, 1) << "the link at its best still forbids it";
+}
+
+TEST_F(TooFast, BoundsOfALaunchDoNotDependOnWhatRanBefore) {
+  made_times() = {.round_seconds = 140e-6, .busy_link = 10};
+  const World world(nullptr, nullptr);
+  const Case bench_case = all_scan();
+  const auto runner = measured_runner(options_, std::nullopt, bench_case.executor, 2, world.all());
+  const AlphaBeta before = runner->prepare(bench_case).alpha_beta;
+  for (int row = 0; row < 2; ++row) {  // the first makes the link be measured again
+    const Prepared prepared = runner->prepare(bench_case);
+    EXPECT_EQ(runner->verify(prepared).wrong, 0);
+    const AlphaBeta link = runner->time(prepared).alpha_beta.value();
+    EXPECT_EQ(link.alpha_seconds, before.alpha_seconds) << row;
+    EXPECT_EQ(link.beta, before.beta) << row;
+  }
 }
 
 TEST_F(TooFast, NothingIsSaidWhereThreadsWaitForCores) {
