@@ -55,7 +55,7 @@ AlphaBeta measure_messages(Executor& executor, const Team& team, const Pairs& pa
     const double seconds = median_over_pairs(executor, team, pairs, bytes);
     // If alpha is most of the time, the remainder is noise. The largest size is always used, and by
     // its whole time where noise made alpha longer than that.
-    if (!std::isfinite(seconds)) continue;
+    if (!std::isfinite(seconds) || seconds <= 0) continue;
     if (seconds > 2 * alpha || bytes == largest)
       beta = std::max(beta, static_cast<double>(bytes) / (seconds > alpha ? seconds - alpha : seconds));
   }

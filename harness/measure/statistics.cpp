@@ -35,11 +35,18 @@ double resampled_median(const std::vector<double>& values, std::mt19937_64& rand
 /// The 97.5 % quantile of Student's t: a table, and for more degrees of freedom the expansion in
 /// their reciprocal, which is right to 1e-3 there.
 double t_quantile(int degrees) {
-  constexpr std::array table{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+  constexpr std::array table{12.70620, 4.30265, 3.18245, 2.77645, 2.57058,
+                             2.44691,  2.36462, 2.30600, 2.26216, 2.22814};
   if (degrees <= static_cast<int>(table.size())) return table[static_cast<std::size_t>(degrees) - 1];
   constexpr double z = 1.959964;
   const double n = degrees;
   return z + (z * z * z + z) / (4 * n) + (5 * std::pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * n * n);
+}
+
+double mean_logarithm(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return sum / static_cast<double>(values.size());
 }
 
 }  // namespace
@@ -72,28 +79,32 @@ Ratio ratio_of_medians(const std::vector<double>& a, const std::vector<double>& 
   std::vector<double> ratios(resamples);
   for (double& ratio : ratios) ratio = resampled_median(a, random) / resampled_median(b, random);
   std::sort(ratios.begin(), ratios.end());
-  return {median(a) / median(b), {quantile(ratios, 0.025), quantile(ratios, 0.975)}};
+  const double ratio = median(a) / median(b);
+  return {ratio, {std::min(quantile(ratios, 0.025), ratio), std::max(quantile(ratios, 0.975), ratio)}};
 }
 
-Ratio over_launches(const std::vector<double>& values) {
-  const double count = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += std::log(value);
-  const double mean = sum / count;
+double geometric_mean(const std::vector<double>& values) {
+  return values.size() == 1 ? values.front() : std::exp(mean_logarithm(values));
+}
+
+Ratio over_launches(const std::vector<double>& values, double least) {
+  const double mean = mean_logarithm(values);
+  double squares = 0;
   for (const double value : values) squares += (std::log(value) - mean) * (std::log(value) - mean);
   const int degrees = static_cast<int>(values.size()) - 1;
-  const double half = t_quantile(degrees) * std::sqrt(squares / degrees / count);
+  const double spread = std::max(std::sqrt(squares / degrees), least);
+  const double half = t_quantile(degrees) * spread / std::sqrt(static_cast<double>(values.size()));
   return {std::exp(mean), {std::exp(mean - half), std::exp(mean + half)}};
 }
 
-Summary summarise_launches(const std::vector<std::vector<double>>& seconds) {
+Summary summarise_launches(const std::vector<std::vector<double>>& seconds, double least) {
   std::vector<double> all, medians;
   for (const auto& launch : seconds) {
     all.insert(all.end(), launch.begin(), launch.end());
     medians.push_back(median(launch));
   }
   Summary summary = summarise(all);
-  const Ratio launches = over_launches(medians);
+  const Ratio launches = over_launches(medians, least);
   summary.median = launches.value;
   summary.ci95 = launches.ci95;
   return summary;

@@ -37,15 +37,26 @@ struct Ratio {
 };
 
 /// median(a) / median(b) with the 95 % interval of the percentile bootstrap: 2000 resamples, fewer
-/// from 5000 rounds on, with a fixed seed.
+/// from 5000 rounds on, with a fixed seed. The interval reaches to the ratio where it would end
+/// before.
 Ratio ratio_of_medians(const std::vector<double>& a, const std::vector<double>& b);
 
-/// The estimate and the 95 % interval of positive numbers, one from each launch: their geometric
-/// mean, and Student's t on their logarithms. At least two.
-Ratio over_launches(const std::vector<double>& values);
+/// The least standard deviation of logarithms between launches: timers tick and times are rounded,
+/// so launches that agree exactly are no more alike than this. plots/baton/estimates.py has the
+/// same.
+inline constexpr double least_spread = 1e-3;
+
+/// The geometric mean of positive numbers, one from each launch, at least one: the estimate of
+/// whatever several launches measured.
+double geometric_mean(const std::vector<double>& values);
+
+/// The same of at least two launches, with its 95 % interval: Student's t on the logarithms, which
+/// spread by at least `least`. Numbers that are the same at every run, as simulated ones, have 0.
+Ratio over_launches(const std::vector<double>& values, double least = least_spread);
 
 /// The summary of one case in at least two launches, each with the seconds of its rounds. The
-/// median and its interval are those of the launches' medians; the rest is of all rounds together.
-Summary summarise_launches(const std::vector<std::vector<double>>& seconds);
+/// median and its interval are `over_launches` of the launches' medians; the rest is of all rounds
+/// together.
+Summary summarise_launches(const std::vector<std::vector<double>>& seconds, double least = least_spread);
 
 }  // namespace baton

@@ -145,6 +145,11 @@ const Shown shown[] = {
     {"bound_seconds", 8, [](const Record& r, Form form) { return time(r.bound_seconds(), form); }},
     {"predicted_seconds", 9, predicted},
     {"ratio", 16, ratio},
+    {"ratio_to", -25,
+     [](const Record& r, Form) {
+       const std::string& row = r.shown_standing().ratio_to;
+       return row.empty() ? no_value : row;
+     }},
     {"hidden", 6,
      [](const Record& r, Form) {
        const auto& hidden = r.shown_standing().hidden;

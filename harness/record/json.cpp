@@ -145,6 +145,7 @@ void add_ranks_and_standing(Values& values, const Record& record) {
   values.set("hidden", record.standing.hidden);
   values.set("exposed_seconds", record.standing.exposed_seconds);
   values.set("ratio_ci95", part(record.standing.ratio, &Ratio::ci95));
+  values.set("ratio_to", record.standing.ratio_to);
 }
 
 void add_launches(Values& values, const OverLaunches& over) {
@@ -153,6 +154,7 @@ void add_launches(Values& values, const OverLaunches& over) {
   values.set("over_launches.ci95_seconds", over.summary.ci95);
   values.set("over_launches.ratio", part(over.standing.ratio, &Ratio::value));
   values.set("over_launches.ratio_ci95", part(over.standing.ratio, &Ratio::ci95));
+  values.set("over_launches.ratio_to", over.standing.ratio_to);
   values.set("over_launches.hidden", over.standing.hidden);
 }
 

@@ -1,26 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/record/standings.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "collectives/executors/timing.hpp"
+#include "harness/record/cells.hpp"
 
 namespace baton {
 namespace {
 
-/// The hidden share of the exchange over several launches. Nothing where they cannot tell that
-/// waiting for the exchange takes longer than none: the share would be noise over noise.
-std::optional<double> hidden_share(const std::vector<ModeTimes>& launches) {
-  double exchange = 0, hidden = 0;
-  std::vector<double> ratios;
-  for (const ModeTimes& times : launches) {
-    exchange += times.exposed - times.compute_only;
-    hidden += times.exposed - times.overlapped;
-    ratios.push_back(times.exposed / times.compute_only);
-  }
-  const bool is_told = ratios.size() > 1 ? over_launches(ratios).ci95[0] > 1 : exchange > 0;
-  return is_told ? std::optional(hidden / exchange) : std::nullopt;
+/// The mode of a layer or the line of a model; empty for what has no exchange that could be left
+/// out, such as the line "dp".
+std::string way_of(const Case& one) {
+  const std::string variant = one.workload->variant();
+  return variant == "dp" ? "" : variant;
 }
+
+/// True for the way in which a method was published.
+bool is_as_published(const std::string& way) { return way == "overlapped" || way == "full"; }
+
+std::string scan_of(const Case& one) { return one.workload->axes().text("scan"); }
+
+/// True if both cases are cut into the same number of blocks and carry states by the same scan, or
+/// one of them does neither.
+bool have_like_exchanges(const Case& one, const Case& other) {
+  const bool both_cut = one.workload->cuts_blocks() && other.workload->cuts_blocks();
+  const std::string scan = scan_of(one), there = scan_of(other);
+  return (!both_cut || one.blocks == other.blocks) && (scan.empty() || there.empty() || scan == there);
+}
+
+/// How a row of the baseline is called, such as "zeco overlapped, 8 blocks".
+std::string title_of(const Case& one) {
+  std::string title = one.workload->name();
+  if (const std::string way = way_of(one); !way.empty()) title += " " + way;
+  if (const std::string scan = scan_of(one); !scan.empty()) title += " by " + scan;
+  if (!one.workload->cuts_blocks()) return title;
+  return title + (one.blocks == auto_blocks ? ", auto blocks" : ", " + quantity(one.blocks, "block"));
+}
+
+/// The least spread between launches of a case.
+double least_spread_of(const Case& one) { return find_backend(one.executor).is_measured ? least_spread : 0; }
 
 }  // namespace
 
@@ -38,96 +58,127 @@ void Standings::add(int launch, int index, const std::vector<double>& seconds) {
 }
 
 Standing Standings::standing(int launch, int index) const {
-  const auto found = launches_.find(launch);
-  if (found == launches_.end() || !found->second.contains(index)) return {};
-  const Launch& times = found->second;
-  const double own = times.at(index).median;
-  const std::string variant = cases_[index].workload->variant();
-  Standing standing{
-      .ratio = ratio_to_baseline(times, index), .hidden = {}, .modes = {}, .exposed_seconds = {}};
-  if (variant == "overlapped") {
-    const auto exposed = median_of(times, index, "exposed");
-    const auto compute_only = median_of(times, index, "compute_only");
-    if (exposed && compute_only) standing.modes = ModeTimes{own, *exposed, *compute_only};
-    if (standing.modes) standing.hidden = hidden_share({*standing.modes});
+  return standing_in(with_all({launch}, {index}), index);
+}
+
+Standing Standings::standing_in(const std::vector<int>& launches, int index) const {
+  if (launches.empty()) return {};
+  Standing standing{.ratio = {},
+                    .hidden = hidden_share(launches, index),
+                    .exposed_seconds = exposed_seconds(launches, index),
+                    .ratio_to = {}};
+  const std::optional<int> to = baseline_of(launches, index);
+  if (to && (launches.size() == 1 || with_all(launches, {*to}).size() > 1)) {
+    standing.ratio = ratio_in(launches, index, *to);
+    standing.ratio_to = title_of(cases_[*to]);
   }
-  if (variant == "full")
-    if (const auto split = median_of(times, index, "split")) standing.exposed_seconds = own - *split;
   return standing;
 }
 
-std::optional<Ratio> Standings::ratio_to_baseline(const Launch& launch, int index) const {
-  const Workload& workload = *cases_[index].workload;
-  if (workload.name() == baseline_ && !workload.cuts_blocks()) return Ratio{1, {1, 1}};
-  // If the baseline ran with several block counts: the same count if both cut the state, otherwise
-  // its fastest.
-  const Timed* best = nullptr;
-  for (const int other : *group_of_[index]) {
-    const Case& candidate = cases_[other];
-    if (candidate.workload->name() != baseline_ || !launch.contains(other)) continue;
-    const Timed& times = launch.at(other);
-    const bool both_cut = candidate.workload->cuts_blocks() && workload.cuts_blocks();
-    if (both_cut && candidate.blocks == cases_[index].blocks)
-      return ratio_of_medians(launch.at(index).seconds, times.seconds);
-    if (best == nullptr || times.median < best->median) best = &times;
-  }
-  if (best == nullptr) return std::nullopt;
-  return ratio_of_medians(launch.at(index).seconds, best->seconds);
-}
-
-/// The median seconds of the same workload in another variant; nothing if that was not timed.
-std::optional<double> Standings::median_of(const Launch& launch, int index,
-                                           const std::string& variant) const {
-  std::optional<double> found;
-  for (const int other : *group_of_[index]) {
-    const Workload& sibling = *cases_[other].workload;
-    const std::string scan = sibling.axes().text("scan");  // a row without an exchange has none
-    if (!scan.empty() && scan != cases_[index].workload->axes().text("scan")) continue;
-    if (sibling.name() == cases_[index].workload->name() && sibling.variant() == variant &&
-        launch.contains(other))
-      found = launch.at(other).median;
-  }
+std::vector<int> Standings::with_all(const std::vector<int>& launches, const std::vector<int>& cases) const {
+  std::vector<int> found;
+  for (const int launch : launches)
+    if (const auto at = launches_.find(launch); at != launches_.end())
+      if (std::all_of(cases.begin(), cases.end(), [&](int one) { return at->second.contains(one); }))
+        found.push_back(launch);
   return found;
 }
 
-std::optional<OverLaunches> Standings::over_launches(int index) const {
-  std::vector<std::vector<double>> seconds;
-  std::vector<Standing> standings;
-  for (const auto& [launch, times] : launches_) {
-    if (!times.contains(index)) continue;
-    seconds.push_back(times.at(index).seconds);
-    standings.push_back(standing(launch, index));
+std::vector<int> Standings::launches_of(int index) const {
+  std::vector<int> all;
+  for (const auto& [launch, times] : launches_) all.push_back(launch);
+  return with_all(all, {index});
+}
+
+double Standings::typical(const std::vector<int>& launches, int index) const {
+  std::vector<double> medians;
+  for (const int launch : launches) medians.push_back(launches_.at(launch).at(index).median);
+  return geometric_mean(medians);
+}
+
+/// The row of the baseline that a case is compared with: of the same way and, where both are cut
+/// into blocks, of the same number of them, by the same scan. A row without a way, such as that of a layer without
+/// any exchange, stands beside all ways, and is best compared with what was published. Of what is
+/// left the fastest counts.
+std::optional<int> Standings::baseline_of(const std::vector<int>& launches, int index) const {
+  const std::string way = way_of(cases_[index]);
+  constexpr int never = 6;
+  const auto rank = [&](int other) {  // how far it is from what should be compared
+    const std::string there = way_of(cases_[other]);
+    if (there != way && !there.empty() && !way.empty()) return never;
+    const int of_ways = there == way ? 0 : there.empty() || is_as_published(there) ? 1 : 2;
+    return of_ways + (have_like_exchanges(cases_[index], cases_[other]) ? 0 : 3);
+  };
+  std::optional<int> best;
+  std::pair<int, double> least{never, 0};
+  for (const int other : *group_of_[index]) {
+    const std::vector<int> both = with_all(launches, {index, other});
+    if (cases_[other].workload->name() != baseline_ || both.empty()) continue;
+    const std::pair<int, double> place{rank(other), typical(both, other)};
+    if (place >= least) continue;
+    least = place;
+    best = other;
   }
-  return baton::over_launches(seconds, standings);
+  return best;
+}
+
+/// The case of the same workload, blocks and scan in another variant; nothing if there is none.
+std::optional<int> Standings::sibling(int index, const std::string& variant) const {
+  for (const int other : *group_of_[index]) {
+    const Workload& workload = *cases_[other].workload;
+    if (workload.name() == cases_[index].workload->name() && workload.variant() == variant &&
+        have_like_exchanges(cases_[index], cases_[other]))
+      return other;
+  }
+  return std::nullopt;
+}
+
+/// The hidden share of an overlapped layer's exchange. Nothing where the launches cannot tell that
+/// waiting for the exchange takes longer than none: the share would be noise over noise.
+std::optional<double> Standings::hidden_share(const std::vector<int>& launches, int index) const {
+  const std::optional<int> exposed = sibling(index, "exposed"), alone = sibling(index, "compute_only");
+  if (cases_[index].workload->variant() != "overlapped" || !exposed || !alone) return std::nullopt;
+  const std::vector<int> all = with_all(launches, {index, *exposed, *alone});
+  if (all.empty() || ratio_in(all, *exposed, *alone)->ci95[0] <= 1) return std::nullopt;
+  const double waited = typical(all, *exposed);
+  return (waited - typical(all, index)) / (waited - typical(all, *alone));
+}
+
+/// The seconds by which a model's line "full" takes longer than its line "split".
+std::optional<double> Standings::exposed_seconds(const std::vector<int>& launches, int index) const {
+  const std::optional<int> split = sibling(index, "split");
+  if (cases_[index].workload->variant() != "full" || !split) return std::nullopt;
+  const std::vector<int> both = with_all(launches, {index, *split});
+  if (both.empty()) return std::nullopt;
+  return typical(both, index) - typical(both, *split);
+}
+
+std::optional<OverLaunches> Standings::over_launches(int index) const {
+  const std::vector<int> launches = launches_of(index);
+  if (launches.size() < 2) return std::nullopt;
+  std::vector<std::vector<double>> seconds;
+  for (const int launch : launches) seconds.push_back(launches_.at(launch).at(index).seconds);
+  return OverLaunches{static_cast<int>(seconds.size()),
+                      summarise_launches(seconds, least_spread_of(cases_[index])),
+                      standing_in(launches, index)};
 }
 
 std::optional<Ratio> Standings::ratio(int index, int to) const {
-  std::vector<double> ratios;
-  std::optional<Ratio> only;
-  for (const auto& [launch, times] : launches_) {
-    if (!times.contains(index) || !times.contains(to)) continue;
-    const Timed &own = times.at(index), &other = times.at(to);
-    if (ratios.empty()) only = ratio_of_medians(own.seconds, other.seconds);
-    ratios.push_back(own.median / other.median);
-  }
-  return ratios.size() > 1 ? std::optional(baton::over_launches(ratios)) : only;
+  return ratio_in(launches_of(index), index, to);
 }
 
-std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>& seconds,
-                                          const std::vector<Standing>& standings) {
-  if (seconds.size() < 2) return std::nullopt;
-  OverLaunches over{static_cast<int>(seconds.size()), summarise_launches(seconds), {}};
-  std::vector<double> ratios, exposed;
-  std::vector<ModeTimes> modes;
-  for (const Standing& standing : standings) {
-    if (standing.exposed_seconds) exposed.push_back(*standing.exposed_seconds);
-    if (standing.ratio) ratios.push_back(standing.ratio->value);
-    if (standing.modes) modes.push_back(*standing.modes);
+std::optional<Ratio> Standings::ratio_in(const std::vector<int>& launches, int index, int to) const {
+  const std::vector<int> both = with_all(launches, {index, to});
+  if (both.empty()) return std::nullopt;
+  if (index == to) return Ratio{1, {1, 1}};
+  std::vector<double> ratios;
+  for (const int launch : both) {
+    const Launch& times = launches_.at(launch);
+    ratios.push_back(times.at(index).median / times.at(to).median);
   }
-  if (ratios.size() > 1) over.standing.ratio = over_launches(ratios);
-  over.standing.hidden = hidden_share(modes);
-  if (!exposed.empty()) over.standing.exposed_seconds = median(exposed);
-  return over;
+  if (ratios.size() > 1) return baton::over_launches(ratios, least_spread_of(cases_[index]));
+  const Launch& times = launches_.at(both.front());
+  return ratio_of_medians(times.at(index).seconds, times.at(to).seconds);
 }
 
 }  // namespace baton

@@ -12,21 +12,17 @@
 
 namespace baton {
 
-/// Medians of one layer in its three modes in one launch, in seconds.
-struct ModeTimes {
-  double overlapped = 0, exposed = 0, compute_only = 0;
-};
-
-/// The place of a case in its comparison group, and what its exchange costs.
+/// The place of a case in its comparison group, and what its exchange costs. What has a median in
+/// each of several launches enters by the geometric mean of these.
 struct Standing {
-  /// Time over the baseline's time.
+  /// Time over that of the baseline's row `ratio_to`.
   std::optional<Ratio> ratio;
   /// The share of an overlapped layer's exchange that local work hid; docs/metrics.md.
   std::optional<double> hidden;
-  /// The median seconds in one launch from which `hidden` follows.
-  std::optional<ModeTimes> modes;
   /// Seconds that a model's exchange costs: the line "full" less the line "split".
   std::optional<double> exposed_seconds;
+  /// The row of the baseline that `ratio` refers to, such as "zeco overlapped, 8 blocks".
+  std::string ratio_to;
 };
 
 /// The place of a row among the rows of its contest.
@@ -60,7 +56,8 @@ class Standings {
   /// The results of a case over all launches that timed it; nothing for fewer than two.
   std::optional<OverLaunches> over_launches(int index) const;
   /// The time of a case over that of case `to`, in the launches that timed both: formed launch by
-  /// launch, or with the interval of the only launch. Nothing without such a launch.
+  /// launch, or with the interval of the only launch. Nothing without such a launch. A case takes
+  /// exactly as long as itself.
   std::optional<Ratio> ratio(int index, int to) const;
 
  private:
@@ -70,8 +67,18 @@ class Standings {
   };
   using Launch = std::map<int, Timed>;  // by case
 
-  std::optional<Ratio> ratio_to_baseline(const Launch& launch, int index) const;
-  std::optional<double> median_of(const Launch& launch, int index, const std::string& variant) const;
+  /// The standing by the launches with these numbers, each of which timed the case.
+  Standing standing_in(const std::vector<int>& launches, int index) const;
+  /// The numbers of the launches that timed all of these cases, among `launches`.
+  std::vector<int> with_all(const std::vector<int>& launches, const std::vector<int>& cases) const;
+  /// The geometric mean of the medians of a case in these launches.
+  double typical(const std::vector<int>& launches, int index) const;
+  std::optional<int> baseline_of(const std::vector<int>& launches, int index) const;
+  std::optional<int> sibling(int index, const std::string& variant) const;
+  std::optional<double> hidden_share(const std::vector<int>& launches, int index) const;
+  std::optional<double> exposed_seconds(const std::vector<int>& launches, int index) const;
+  std::optional<Ratio> ratio_in(const std::vector<int>& launches, int index, int to) const;
+  std::vector<int> launches_of(int index) const;
 
   const std::vector<Case>& cases_;
   std::string baseline_;
@@ -79,10 +86,5 @@ class Standings {
   std::vector<const std::vector<int>*> group_of_;   // by case
   std::map<int, Launch> launches_;
 };
-
-/// The results of a case over the launches that timed it, from the seconds of its rounds and its
-/// standing in each. Nothing for fewer than two launches.
-std::optional<OverLaunches> over_launches(const std::vector<std::vector<double>>& seconds,
-                                          const std::vector<Standing>& standings);
 
 }  // namespace baton

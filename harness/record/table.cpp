@@ -193,7 +193,7 @@ Table wide_table(const Case& one, int longest_name, int launches) {
     add(table.answer, columns({"tensor_bytes", "hidden"}));
   else
     add(table.answer, {column("bound_seconds"), bound_share()});
-  add(table.answer, columns({"predicted_seconds", "ratio", "verified_elements"}));
+  add(table.answer, columns({"predicted_seconds", "ratio", "ratio_to", "verified_elements"}));
   if (is_layer) table.answer.back() = table.answer.back().in(tokens_by_heads).of_width(11);
   add(table.answer, columns({"relative_error", "wrong"}));
   if (is_model)

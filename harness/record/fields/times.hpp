@@ -46,6 +46,8 @@ inline constexpr std::array of_times = std::to_array<Field>({
      "What a model's exchange costs: the line full less the line split."},
     {"ratio_ci95", result, interval, or_null, "", "", "", "null",
      "The interval of the ratio, within this launch."},
+    {"ratio_to", result, text, if_any, "", "ratio to", "", "\"\"",
+     "The row of the baseline that the ratio refers to, with its mode and its blocks if it has any."},
     {"over_launches", result, object, if_any, "", "", "", "null",
      "The figures over all launches so far, from the second launch on."},
     {"over_launches.launches", result, whole, always, "", "", "", "", "The number of launches."},
@@ -57,8 +59,10 @@ inline constexpr std::array of_times = std::to_array<Field>({
      "The ratio to the baseline, formed launch by launch."},
     {"over_launches.ratio_ci95", result, interval, or_null, "", "", "", "null",
      "Its interval over launches."},
+    {"over_launches.ratio_to", result, text, if_any, "", "", "", "\"\"",
+     "The row of the baseline that this ratio refers to."},
     {"over_launches.hidden", result, real, or_null, "", "", "", "null",
-     "The hidden share of all launches together."},
+     "The hidden share, of the modes' times over all launches."},
 });
 
 }  // namespace baton::schema::part

@@ -74,9 +74,37 @@ TEST(Statistics, RatioOfMediansHasAnIntervalAroundIt) {
 TEST(Launches, AnIntervalIsStudentsOfLogarithms) {
   const Ratio ratio = over_launches({std::exp(1.0), std::exp(2.0), std::exp(3.0)});
   EXPECT_NEAR(std::log(ratio.value), 2, 1e-12);
-  const double half = 4.303 / std::sqrt(3.0);  // the standard deviation is 1
+  const double half = 4.30265 / std::sqrt(3.0);  // the standard deviation is 1
   EXPECT_NEAR(std::log(ratio.ci95[0]), 2 - half, 1e-9);
   EXPECT_NEAR(std::log(ratio.ci95[1]), 2 + half, 1e-9);
+}
+
+TEST(Launches, AnIntervalIsNoNarrowerThanTimersTell) {
+  const Ratio ratio = over_launches({2, 2, 2});
+  EXPECT_NEAR(std::log(ratio.ci95[1] / 2), least_spread * 4.30265 / std::sqrt(3.0), 1e-9);
+  EXPECT_EQ(over_launches({2, 2, 2}, 0).ci95, (Interval{2, 2})) << "what is the same at every run";
+}
+
+TEST(Launches, OneNumberIsItsOwnMean) { EXPECT_EQ(geometric_mean({0.1}), 0.1); }
+
+TEST(Launches, AnIntervalHoldsWhatItStandsBeside) {
+  std::mt19937_64 random(7);
+  std::lognormal_distribution<double> times(-9, 2);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<double> a(1 + trial % 9), b(1 + trial % 4);
+    for (double& value : a) value = times(random);
+    for (double& value : b) value = times(random);
+    const auto expect_inside = [&](double value, const Interval& ci95) {
+      EXPECT_LE(ci95[0], value) << trial;
+      EXPECT_GE(ci95[1], value) << trial;
+    };
+    expect_inside(summarise(a).median, summarise(a).ci95);
+    const Ratio of_rounds = ratio_of_medians(a, b);
+    expect_inside(of_rounds.value, of_rounds.ci95);
+    a.push_back(a[0]);
+    const Ratio launches = over_launches(a);
+    expect_inside(launches.value, launches.ci95);
+  }
 }
 
 /// The share of experiments whose interval has the true value, for so many launches.
