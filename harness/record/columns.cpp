@@ -183,12 +183,8 @@ double tokens_per_second(const Record& record) {
 }
 
 std::string mfu(const Record& record) {
-  const AxisValues axes = axes_of(record);
-  if (axes.real("peak_flops") <= 0) return no_value;
-  const double sequence =
-      static_cast<double>(axes.whole("tokens")) * (axes.text("line") == "full" ? record.bench_case.ranks : 1);
-  const double flops = axes.real("flops_per_token") + axes.real("flops_per_pair") * sequence;
-  return fmt::format("{:.1f}", 100 * tokens_per_second(record) * flops / axes.real("peak_flops"));
+  const std::optional<double> share = record.peak_share(record.shown().median);
+  return share ? fmt::format("{:.1f}", 100 * *share) : no_value;
 }
 
 /// The ratio, with its interval if more than one round tells it. Two rows that take no time on a

@@ -52,6 +52,12 @@ struct Failure {
   double seconds = 0;
 };
 
+/// The margin of ratios below which nothing is a difference, MARGIN of plots/baton/estimates.py.
+inline constexpr double ratio_margin = 0.02;
+/// How far beyond a time of one launch its bound must be for the time to be impossible: three times
+/// what bounds on processors differ by between launches (9 %, results/two-cores).
+inline constexpr double bound_margin_in_one_launch = 0.3;
+
 /// The answer to one case. Built once, from what its runner returned, and constant after that.
 struct Record {
   Case bench_case;
@@ -101,6 +107,9 @@ struct Record {
   std::optional<OverLaunches> over_launches;
   /// The place in the contest, known when the contest is over. It is no part of the JSON line.
   Place place;
+  /// The bound over the time, launch by launch, of several launches; as the place no part of the
+  /// JSON line.
+  std::optional<Ratio> bound_share;
   /// The name of the simulated machine, or of the machine of the prediction.
   std::string topology;
   /// The machine, executor and commit that the topology of a simulated row was calibrated with;
@@ -117,6 +126,12 @@ struct Record {
   const Summary& shown() const { return over_launches ? over_launches->summary : summary; }
   const Standing& shown_standing() const { return over_launches ? over_launches->standing : standing; }
   std::optional<double> bound_seconds() const;
+  /// The share of --peak that a model needs to take `seconds`: 1 is all of it. Empty without a
+  /// peak.
+  std::optional<double> peak_share(double seconds) const;
+  /// The reason why the time cannot be, such as "takes 11798 % of --peak, ..."; empty if it can.
+  /// More than all of a peak cannot be, nor a time below the bound by more than its error.
+  std::string why_impossible() const;
   /// Floating-point operations of products of affine maps on the rank that has most.
   double product_flops() const { return matrices ? matrices->product_flops : 0; }
   /// The number of rounds in which each rank was the slowest, the first of equals; empty if the

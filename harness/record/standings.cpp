@@ -34,7 +34,8 @@ bool have_like_exchanges(const Case& one, const Case& other) {
 std::string title_of(const Case& one) {
   std::string title = one.workload->name();
   if (const std::string way = way_of(one); !way.empty()) title += " " + way;
-  if (const std::string scan = scan_of(one); !scan.empty()) title += " by " + scan;
+  for (const AxisValue& axis : one.workload->axes())  // a scan that was asked for
+    if (axis.key == "scan" && axis.parts == in_name && !scan_of(one).empty()) title += " by " + scan_of(one);
   if (!one.workload->cuts_blocks()) return title;
   return title + (one.blocks == auto_blocks ? ", auto blocks" : ", " + quantity(one.blocks, "block"));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "collectives/executors/timing.hpp"
 #include "harness/run/outcomes.hpp"
 
 namespace baton {
@@ -26,17 +27,20 @@ std::tuple<int, int, double> rank_of(const Record& record) {
   return {group, record.skipped.empty() ? 1 : 2, 0};
 }
 
-/// The bound of case `index` over all launches that timed it, in seconds: the geometric mean, as of
-/// its times, since each launch measures the link anew. Nothing if a launch has none.
-std::optional<double> bound_over_launches(const Outcomes& outcomes, int index) {
-  std::vector<double> bounds;
+/// Gives the row of case `index` its bound over all launches that timed it, since each measures the
+/// link anew, and what the bound is of its times. None if a launch has none.
+void add_bound(Record& record, const Outcomes& outcomes, int index) {
+  std::vector<double> bounds, shares;
   for (int launch = 1; launch <= outcomes.launch(); ++launch) {
     const Outcome* outcome = outcomes.outcome(launch, index);
     if (outcome == nullptr || outcome->state != Outcome::State::timed) continue;
-    if (!outcome->row.known_bound_seconds) return std::nullopt;
+    record.known_bound_seconds = std::nullopt;
+    if (!outcome->row.known_bound_seconds) return;
     bounds.push_back(*outcome->row.known_bound_seconds);
+    shares.push_back(bounds.back() / median(outcome->seconds()));
   }
-  return over_launches(bounds).value;
+  record.known_bound_seconds = geometric_mean(bounds);
+  if (bounds.size() > 1) record.bound_share = over_launches(shares);
 }
 
 struct Row {
@@ -81,7 +85,7 @@ std::vector<Record> ranked_rows(const std::vector<int>& contest, const std::vect
     if (!record.is_timed()) continue;
     record.standing = standings.standing(launch, index);
     record.over_launches = standings.over_launches(index);
-    record.known_bound_seconds = bound_over_launches(outcomes, index);
+    add_bound(record, outcomes, index);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Row& a, const Row& b) { return rank_of(a.record) < rank_of(b.record); });

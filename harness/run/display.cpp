@@ -85,6 +85,15 @@ std::string skipped_rows(std::span<const Record> records, const Table& table) {
   return text;
 }
 
+/// A line for each row whose time cannot be.
+std::string impossible_rows(std::span<const Record> records) {
+  std::string text;
+  for (const Record& record : records)
+    if (const std::string why = record.why_impossible(); !why.empty())
+      text += wrapped(fmt::format("# {} {}", record.bench_case.workload->name(), why), "#   ");
+  return text;
+}
+
 }  // namespace
 
 Display::Display(const Options& options, const Outcomes& outcomes, Standings& standings, int launches)
@@ -191,7 +200,7 @@ void Display::print_contest(const std::vector<int>& contest) {
     if (has_modes) text += title_of_mode(mode(first));
     text += rows_of(std::span(records).subspan(first, last - first));
   }
-  print(text);
+  print(text + impossible_rows(records));
 }
 
 std::string Display::rows_of(std::span<const Record> records) {

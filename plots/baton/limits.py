@@ -17,7 +17,7 @@ MEMORY, TENSOR_CORES = "bandwidth", "FLOP/s"
 
 CACHES = 256 << 20  # bytes: more than the caches of these GPUs have, so what is larger crosses their memory's wires
 # How far beyond its time a bound must be in one launch, which does not know the error of the bound: three times what
-# bounds on processors differ by between launches (9 %, results/two-cores). harness/record/possible.hpp has the same.
+# bounds on processors differ by between launches (9 %, results/two-cores). harness/record/record.hpp has the same.
 ONE_LAUNCH = 0.3
 
 # `seconds` is the least time, and `by` what takes it.
@@ -52,7 +52,7 @@ def why_impossible(row):
     """Says why the time of a report.rows.Row cannot be, such as `takes 81 % of its bound, ...`; nothing if it can.
 
     More than all of a peak cannot be, nor a time below the bound by more than the error of the bound. Over launches that
-    is the interval of bound over time beyond MARGIN. harness/record/possible.cpp says the same under the benches' tables.
+    is the interval of bound over time beyond MARGIN. harness/record/record.cpp says the same under the benches' tables.
     """
     record = row.records[-1]
     if not row.is_timed or row.is_simulated or results.crowded(record):

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Student's t against published tables, and estimates against what they are for."""
 
+import csv
 import math
 import random
+import re
+import subprocess
 import unittest
 
-from baton import estimates
+from baton import estimates, limits, results
+from baton.report import sessions
+from plots.example import BENCHES, ROOT, InFolder
 
 
 class Distribution(unittest.TestCase):
@@ -49,6 +54,75 @@ class Estimates(unittest.TestCase):
     def test_what_is_computed_has_no_interval(self):
         self.assertEqual(estimates.interval(estimates.exact(0.1)), (0.1, 0.1))
         self.assertEqual((estimates.p_value(estimates.exact(0.1)), estimates.p_value(estimates.exact(0.0))), (0, 1))
+
+
+class OfLaunches(unittest.TestCase):
+    def test_the_mean_lies_within_its_interval(self):
+        generator = random.Random(2)
+        for count in range(2, 12):
+            seconds = [generator.lognormvariate(-9, 2) for _ in range(count)]
+            low, high = estimates.mean_interval(seconds)
+            self.assertTrue(low <= estimates.mean(seconds) <= high)
+
+    def test_one_launch_has_a_time_and_no_interval(self):
+        self.assertEqual((estimates.mean([0.1]), estimates.mean_interval([0.1])), (0.1, None))
+
+    def test_times_of_nothing_are_nothing(self):
+        self.assertEqual(estimates.mean([0.0, 0.0]), 0)
+
+    def test_the_benches_have_the_same_constants(self):
+        for file, name, value in (("measure/statistics.hpp", "least_spread", estimates.LEAST_SPREAD),
+                                  ("record/record.hpp", "ratio_margin", estimates.MARGIN),
+                                  ("record/record.hpp", "bound_margin_in_one_launch", limits.ONE_LAUNCH)):
+            text = (ROOT / "harness" / file).read_text(encoding="utf-8")
+            self.assertEqual(float(re.search(rf"\b{name} = ([0-9.e-]+);", text)[1]), value, name)
+
+
+@unittest.skipUnless(BENCHES, "BATON_BENCHES names no benches")
+class Benches(InFolder):
+    """Three launches of a bench: all that says what they took together says the same."""
+
+    def setUp(self):
+        super().setUp()
+        self.records, self.csv = self.folder / "r.jsonl", self.folder / "r.csv"
+        done = subprocess.run([BENCHES["collective_bench"], "--collectives", "all_scan,two_shot", "--baseline", "all_scan",
+                               "--blocks", "1", "--executor", "local", "--ranks", "2", "--heads", "1", "--d-k", "4", "--d-v", "4",
+                               "-n", "8", "--launches", "3", "-J", self.records, "--csv", self.csv],
+                              capture_output=True, text=True, check=True)
+        self.table = done.stdout
+
+    def test_terminal_records_csv_and_this_package_agree(self):
+        (session,) = sessions.read([self.records])
+        with self.csv.open(encoding="utf-8", newline="") as file:
+            lines = list(csv.DictReader(file))
+        for found in results.newest(results.load([self.records])):
+            name, of_all = found["name"], found["over_launches"]
+            medians = [one["median_seconds"] for one in results.load([self.records]) if one["name"] == name]
+            (row,) = [one for one in session.contests[0].rows if one.name.name == name]
+            cells = [one for one in lines if one["name"] == name][-1]
+            for told in (found["median_seconds"], row.median, of_all["median_seconds"],
+                         float(cells["over_launches_median_seconds"])):
+                self.assert_near(told, estimates.mean(medians))
+            ends = (*found["ci95_seconds"], *row.interval, *of_all["ci95_seconds"],
+                    float(cells["over_launches_ci95_low_seconds"]), float(cells["over_launches_ci95_high_seconds"]))
+            for told, expected in zip(ends, estimates.mean_interval(medians) * 4):
+                self.assert_near(told, expected)
+            (line,) = re.findall(rf"^{name} .*", self.table, re.MULTILINE)
+            self.assertIn(f" {estimates.mean(medians) * 1e6:.3g} "[:4], line)
+
+    def test_ratios_agree(self):
+        (contest,) = sessions.read([self.records])[0].contests
+        rows = {row.name.name: row for row in contest.rows}
+        ratio = rows["two_shot"].ratio_to(rows["all_scan"])
+        told = max(rows["two_shot"].records, key=lambda record: record["launch"])["over_launches"]
+        self.assertEqual(told["ratio_to"], "all_scan, 1 block")
+        self.assert_near(told["ratio"], ratio.value)
+        for one, other in zip(told["ratio_ci95"], ratio.interval):
+            self.assert_near(one, other)
+
+    def assert_near(self, one, other):
+        """Records have six digits."""
+        self.assertTrue(math.isclose(one, other, rel_tol=1e-4), (one, other))
 
 
 class Holm(unittest.TestCase):

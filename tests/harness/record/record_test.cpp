@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/record/record.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,6 +14,8 @@
 namespace {
 
 using namespace baton;
+using testing::HasSubstr;
+using testing::IsEmpty;
 
 TEST(Record, TellsMatricesFromStatesAndBoundsTheirProducts) {
   Record record = timed_record();
@@ -180,6 +183,50 @@ TEST(Record, ARankAloneHasNoBound) {
   Record record = timed_record();
   record.bench_case.ranks = 1;
   EXPECT_FALSE(record.bound_seconds());
+}
+
+/// A row of one launch that takes 1 to 1.1 s, with this bound.
+Record bounded(double bound_seconds, const char* executor = "local") {
+  Record record;
+  record.bench_case = {
+      .workload = collective_workload(find_collective("all_scan"), Shape{1, 4, 4, 2}, Direction::forward),
+      .executor = executor,
+      .ranks = 2};
+  record.cost = Cost{};
+  record.known_bound_seconds = bound_seconds;
+  record.samples.seconds = {1, 1.05, 1.1};
+  record.summary = summarise(record.samples.seconds);
+  return record;
+}
+
+/// The same over launches whose bounds are these shares of their times.
+Record launched(const std::vector<double>& shares) {
+  Record record = bounded(geometric_mean(shares) * 1.05);
+  record.over_launches = OverLaunches{static_cast<int>(shares.size()), record.summary, {}};
+  record.bound_share = over_launches(shares);
+  return record;
+}
+
+TEST(Impossible, IsARowFarBelowItsBound) {
+  EXPECT_THAT(launched({1.2, 1.21, 1.19}).why_impossible(), HasSubstr("takes 83 % of its bound"));
+  EXPECT_THAT(bounded(1.5).why_impossible(), HasSubstr("which cannot be"));
+}
+
+TEST(Impossible, IsNothingWithinTheErrorOfTheBound) {
+  EXPECT_THAT(launched({1.01, 1.0, 1.02}).why_impossible(), IsEmpty()) << "within the margin";
+  EXPECT_THAT(launched({1.5, 0.9, 1.2}).why_impossible(), IsEmpty()) << "launches differ by more";
+  EXPECT_THAT(bounded(1.2).why_impossible(), IsEmpty()) << "one launch does not know the error of its bound";
+  EXPECT_THAT(bounded(0.9).why_impossible(), IsEmpty());
+}
+
+TEST(Impossible, SaysNothingOfWhatMeasuresNoLink) {
+  EXPECT_THAT(bounded(1.5, "simulator").why_impossible(), IsEmpty());
+  Record crowded = bounded(1.5);
+  crowded.conditions = Conditions{.cores = 1, .busy_threads = 2};
+  EXPECT_THAT(crowded.why_impossible(), IsEmpty());
+  Record skipped = bounded(1.5);
+  skipped.samples.seconds.clear();
+  EXPECT_THAT(skipped.why_impossible(), IsEmpty());
 }
 
 }  // namespace

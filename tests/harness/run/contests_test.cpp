@@ -69,6 +69,14 @@ TEST_F(Contests, TheBoundIsOfAllLaunchesAsTheTimeIs) {
     run_.times(0, {1}, launch == 1 ? 0.2 : 0.8);
   }
   EXPECT_NEAR(*rows(0)[0].known_bound_seconds, 0.4, 1e-12);
+  EXPECT_NEAR(rows(0)[0].bound_share->value, 0.4, 1e-12);
+}
+
+TEST_F(Contests, OneLaunchHasItsOwnBoundAndNoShareOverLaunches) {
+  outcomes_.start_launch(1);
+  run_.times(0, {1}, 0.2);
+  EXPECT_EQ(*rows(0)[0].known_bound_seconds, 0.2);
+  EXPECT_FALSE(rows(0)[0].bound_share);
 }
 
 TEST_F(Contests, RowsWithoutTimesComeLast) {

@@ -82,6 +82,15 @@ TEST_F(Displayed, ALaunchInReverseOrderPrintsNoContestBeforeItRan) {
   EXPECT_THAT(rows(refresh()), ElementsAre("ring_scan 2", "all_scan 2", "all_scan 3", "ring_scan 3"));
 }
 
+TEST_F(Displayed, ATimeThatCannotBeIsCalledSo) {
+  for (const int launch : {1, 2}) {
+    outcomes_.start_launch(launch);
+    run_.times(0, {2}, 3);
+    run_.times(1, {1}, 1);
+  }
+  EXPECT_THAT(finish(), HasSubstr("# all_scan takes 67 % of its bound"));
+}
+
 TEST_F(Displayed, ALaunchThatDiesTakesNoRowWithIt) {
   outcomes_.start_launch(1);
   for (int index = 0; index < 4; ++index) run_.times(index, {1.0 + index});
