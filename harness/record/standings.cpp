@@ -97,10 +97,10 @@ double Standings::typical(const std::vector<int>& launches, int index) const {
   return geometric_mean(medians);
 }
 
-/// The row of the baseline that a case is compared with: of the same way and, where both are cut
-/// into blocks, of the same number of them, by the same scan. A row without a way, such as that of a layer without
-/// any exchange, stands beside all ways, and is best compared with what was published. Of what is
-/// left the fastest counts.
+/// The row of the baseline that a case is compared with: of the same way and, where both have them,
+/// of the same number of blocks and the same scan. A row without a way, such as that of a layer
+/// without any exchange, stands beside all ways, and is best compared with what was published. Of
+/// what is left the fastest counts.
 std::optional<int> Standings::baseline_of(const std::vector<int>& launches, int index) const {
   const std::string way = way_of(cases_[index]);
   constexpr int never = 6;

@@ -18,10 +18,11 @@ Case scan_case(const char* name, int blocks = 1, int ranks = 4) {
           .blocks = blocks};
 }
 
-Case layer_case(Mode mode, const char* method = "zeco", int blocks = 1) {
+Case layer_case(Mode mode, const char* method = "zeco", int blocks = 1, const char* scan = "") {
   Layer layer;
   layer.share = {20, 2, 4, 6, 8, GateKind::vector};
   layer.mode = mode;
+  layer.scan = scan;
   return {.workload = operator_workload(find_method(method), layer, {GateDraw::layer}),
           .executor = "local",
           .ranks = 4,
@@ -130,6 +131,18 @@ TEST(Standings, EachCountOfBlocksHasItsOwnModes) {
   EXPECT_EQ(standings.standing(1, 2).hidden, 0.75);
   EXPECT_EQ(standings.standing(1, 4).hidden, 0.75);
   EXPECT_EQ(standings.standing(1, 4).ratio_to, "zeco overlapped, 8 blocks");
+}
+
+TEST(Standings, EachScanHasItsOwnModes) {
+  std::vector<Case> cases{layer_case(Mode::compute_only)};
+  for (const char* scan : {"all_scan", "ring_scan"})
+    for (const Mode mode : {Mode::exposed, Mode::overlapped})
+      cases.push_back(layer_case(mode, "zeco", 1, scan));
+  Standings standings(cases, "");
+  const std::vector<double> seconds{2, 6, 3, 10, 4};  // compute_only; exposed, overlapped of each scan
+  for (int index = 0; index < 5; ++index) standings.add(1, index, {seconds[index]});
+  EXPECT_EQ(standings.standing(1, 2).hidden, 0.75);
+  EXPECT_EQ(standings.standing(1, 4).hidden, 0.75);
 }
 
 TEST(Standings, TheFastestOfTheBaselinesBlockCountsIsTheFastestOfAllLaunches) {
