@@ -35,7 +35,8 @@ Record full_record() {
   record.stands_on = "another machine, some day";
   record.predicted_seconds = 1;
   record.extrapolated = "for a reason";
-  record.over_launches = OverLaunches{3, record.summary, {}};
+  record.standing.ratio_to = "all_scan, 1 block";
+  record.over_launches = OverLaunches{3, record.summary, record.standing};
   return record;
 }
 
