@@ -7,8 +7,8 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/cases/memory.hpp"
 #include "harness/cases/verify.hpp"
-#include "harness/process/system.hpp"
 
 namespace baton {
 namespace {
@@ -188,10 +188,12 @@ Extent extent_of(const Case& bench_case, int blocks) {
           all.buffer_bytes + last.buffer_bytes + weight * between.buffer_bytes};
 }
 
-Refusal lacks_memory(double bytes) {
-  const double free = static_cast<double>(available_bytes());
-  if (bytes <= 0.6 * free) return {};  // the oracle needs memory too
-  return fmt::format("needs {:.1f} GiB of memory, {:.1f} are free", bytes / (1 << 30), free / (1 << 30));
+Refusal lacks_memory(double bytes, int processes, double held) {
+  const double needed = bytes / 0.6;  // the oracle, MPI and pages of files need memory too
+  const FreeMemory free = free_memory(processes);
+  if (needed <= free.bytes + held) return {};
+  return fmt::format("needs {} of memory on this host, {} are left ({})", memory_words(needed),
+                     memory_words(free.bytes + held), free.limit);
 }
 
 }  // namespace baton

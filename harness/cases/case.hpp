@@ -190,7 +190,9 @@ struct Extent {
 /// An estimate that builds the schedules of a few ranks only.
 Extent extent_of(const Case& bench_case, int blocks);
 
-/// Returns the reason why `bytes` do not fit in this host's free memory; empty if they fit.
-Refusal lacks_memory(double bytes);
+/// Returns the reason why `bytes`, of `processes` processes of this host together, and what their
+/// verification and MPI need, do not fit in what is left with `held` bytes that become free; empty
+/// if they fit.
+Refusal lacks_memory(double bytes, int processes = 1, double held = 0);
 
 }  // namespace baton

@@ -19,8 +19,6 @@
 #include "baton_build.hpp"
 #include "collectives/schedule/texts.hpp"
 
-extern char** environ;
-
 namespace baton {
 namespace {
 
@@ -36,18 +34,11 @@ std::string look_up(const char* path, const std::string& key) {
   return {};
 }
 
-std::vector<std::pair<std::string, std::string>> steering_environment() {
-  constexpr std::string_view ours = "OMPI_MCA_btl_vader_backing_directory=";  // LaunchFolder's
-  // torchrun sets it to 1 where the user has not. Nothing here reads it.
-  const std::string_view torchruns = std::getenv("TORCHELASTIC_RUN_ID") ? "OMP_NUM_THREADS=1" : "";
-  std::vector<std::pair<std::string, std::string>> found;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string line = *entry;
-    for (const char* prefix : {"OMPI_MCA_btl", "OMPI_MCA_pml", "OMPI_MCA_coll", "UCX_", "OMP_", "NCCL_"})
-      if (line.rfind(prefix, 0) == 0 && line.rfind(ours, 0) != 0 && line != torchruns)
-        found.emplace_back(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
-  }
-  return found;
+/// What the system and files of libraries say; a library may add what it reports itself.
+NamedValues settings_here(const std::vector<std::string>& variables) {
+  NamedValues all = settings_of_system();
+  for (auto& one : settings_in_files(variables)) all.push_back(std::move(one));
+  return all;
 }
 
 std::string host_name() {
@@ -74,7 +65,8 @@ Machine this_machine(const std::string& mpi_library) {
                         {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
                                             FMT_VERSION % 100)},
                         {"cli11", build_cli11_version}},
-          .environment = steering_environment()};
+          .environment = steering_variables(own_variables()),
+          .settings = settings_here(own_variables())};
 }
 
 std::string machine_name() {
@@ -85,14 +77,14 @@ std::uint32_t host_number() { return static_cast<std::uint32_t>(std::hash<std::s
 
 int online_cores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
-std::int64_t available_bytes() {
-  const std::string kibibytes = look_up("/proc/meminfo", "MemAvailable");
-  return kibibytes.empty() ? INT64_MAX : std::stoll(kibibytes) * 1024;
-}
-
 std::string version() { return build_version; }
 
 std::string commit() { return build_commit; }
+
+std::string commit_lacks() {
+  return "the commit of this build is unknown, since " + one_line(build_commit_lacks) +
+         ". Its records are of a build that equals no other, and --resume does not take them.";
+}
 
 std::vector<std::string> device_executors() {
   return {std::begin(build_device_executors), std::end(build_device_executors)};

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/measure/settings.hpp"
+
 namespace baton {
 
 /// The machine and the software of a run. The host appears as a hash only, since results are
@@ -24,8 +26,10 @@ struct Machine {
   std::string mpi;
   /// Versions of the libraries that are linked: name and version.
   std::vector<std::pair<std::string, std::string>> libraries;
-  /// The environment variables that steer MPI, NCCL and threads, name and value.
-  std::vector<std::pair<std::string, std::string>> environment;
+  /// The environment variables that steer MPI, NCCL, threads and memory.
+  NamedValues environment;
+  /// What the system, files of libraries and these libraries say beside.
+  NamedValues settings;
 };
 
 /// The machine at hand. `mpi_library` comes from World::library.
@@ -40,14 +44,16 @@ std::uint32_t host_number();
 /// Logical cores of this host.
 int online_cores();
 
-/// Bytes of memory that new allocations can have on this host now.
-std::int64_t available_bytes();
-
 /// The version of this build, such as "0.9.0".
 std::string version();
 
-/// The commit that was built, followed by "-dirty" if files had changed.
+/// The commit that was built, followed by "-dirty" and a digest of the difference if files had
+/// changed; `unknown_commit` if nothing tells it.
 std::string commit();
+inline constexpr const char* unknown_commit = "unknown";
+
+/// Why nothing tells the commit, with the words of git, and what follows from that.
+std::string commit_lacks();
 
 /// The executors that the build for GPUs alone has.
 std::vector<std::string> device_executors();

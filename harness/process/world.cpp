@@ -8,6 +8,7 @@
 
 #include "collectives/executors/cores.hpp"
 #include "collectives/executors/launcher.hpp"
+#include "collectives/executors/settings_in_force.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
@@ -60,6 +61,12 @@ void World::abort(int code) const {
 std::string mpi_library() {
   const BootstrapEntry* entry = bootstraps().find("mpi");
   return entry == nullptr ? "no MPI" : entry->library();
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of_messages(const std::string& executor) {
+  const bool are_by_mpi = the_bootstrap() != nullptr && launcher().bootstrap == "mpi" && executor == "mpi";
+  if (!are_by_mpi || !settings_in_force()) return {};
+  return settings_in_force()();
 }
 
 std::string host_executor() {

@@ -4,6 +4,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "collectives/executors/team.hpp"
 
@@ -43,6 +45,10 @@ class World {
 
 /// The MPI library and its version, "no MPI" if this build has none. Works without initialised MPI.
 std::string mpi_library();
+
+/// What the library that carries the messages of `executor` in this run says is in force, name and
+/// value; empty where none tells.
+std::vector<std::pair<std::string, std::string>> settings_of_messages(const std::string& executor);
 
 /// The exit codes of the benches that have a meaning of their own; docs/runs.md has all.
 struct ExitCode {

@@ -212,6 +212,7 @@ Json machine_json(const Machine& machine) {
   for (const auto& [name, version] : machine.libraries) json[name] = version;
   json["environment"] = Json::object();
   for (const auto& [name, value] : machine.environment) json["environment"][name] = value;
+  for (const auto& [name, value] : machine.settings) json["settings"][name] = value;
   return json;
 }
 
@@ -235,6 +236,21 @@ void add_provenance(Values& values, const Provenance& provenance) {
   values.set("session", provenance.session);
   values.set("launch", provenance.launch);
   values.set("launches", provenance.launches);
+}
+
+/// Escapes what no reader of records takes in a text, such as a tab in a variable.
+void make_printable(Json& json) {
+  if (json.is_string()) json = printable(json.get<std::string>());
+  if (json.is_array() && !json.empty() && json.front().is_number()) return;
+  if (json.is_array())
+    for (Json& one : json) make_printable(one);
+  if (!json.is_object()) return;
+  Json shown = Json::object();
+  for (auto& [key, value] : json.items()) {
+    make_printable(value);
+    shown[printable(key)] = std::move(value);
+  }
+  json = std::move(shown);
 }
 
 Values row_of(const Record& record) {
@@ -268,7 +284,9 @@ nlohmann::ordered_json json_of(const Record& record, const Provenance& provenanc
   values.set("start_skew_seconds", if_finite(record.start_skew_seconds));
   if (record.hosts) add_hosts(values, *record.hosts, record.alpha_beta);
   add_provenance(values, provenance);
-  return values.json();
+  Json json = values.json();
+  make_printable(json);
+  return json;
 }
 
 std::string line_of(const nlohmann::ordered_json& json) {

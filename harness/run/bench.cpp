@@ -33,7 +33,7 @@ Outcomes outcomes_of(const Options& options, const World& world) {
   Outcomes outcomes(world.rank() == 0 ? options.outcomes : "");
   if (options.outcomes.empty() && world.rank() == 0) {
     if (!options.resume.empty())
-      outcomes.resume(options.resume, options.cases, this_machine(mpi_library()).host, options.launches);
+      outcomes.resume(options.resume, options.cases, options.launches);
     int launch = 1;
     while (launch < options.launches && outcomes.is_complete(launch, static_cast<int>(options.cases.size())))
       ++launch;

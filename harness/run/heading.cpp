@@ -254,6 +254,7 @@ std::string heading(const Options& options) {
                     "measured",
                     any_measured ? "" : "baton " + commit() + ": "),
         "#   ");
+  if (commit() == unknown_commit) text += wrapped("# Warning: " + commit_lacks(), "#   ");
   std::string shared;
   for (const Words fact : facts())
     if (is_shared(cases, fact)) add(shared, fact(cases.front().axes()));

@@ -39,7 +39,7 @@ class Launches {
     command_ = launch_command(options.processes(), options.threads(), argv);
     command_.insert(command_.end(), {"--outcomes", folder_.path() + "/outcomes"});
     if (!options.resume.empty())
-      outcomes_.resume(options.resume, options.cases, this_machine(mpi_library()).host, launches_);
+      outcomes_.resume(options.resume, options.cases, launches_);
     outcomes_.run();
   }
 

@@ -10,13 +10,13 @@
 #include <limits>
 
 #include "harness/cases/matrices.hpp"
+#include "harness/cases/memory.hpp"
 #include "harness/cases/verify.hpp"
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/prediction.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/placement.hpp"
-#include "harness/process/system.hpp"
 #include "harness/run/calibrator.hpp"
 #include "harness/run/heading.hpp"
 #include "harness/run/runner.hpp"
@@ -55,7 +55,9 @@ class MeasuredRunner : public CaseRunner {
                  int ranks, Team team)
       : CaseRunner(std::move(team)), options_(options), name_(name), ranks_(ranks) {
     if (!this->team().is_member()) return;
-    oracles_.emplace(this->team(), memory_for_oracles());
+    // A tenth of the least memory of a host, over all processes.
+    const double least = -this->team().max(-free_memory(this->team().size()).bytes);
+    oracles_.emplace(this->team(), 0.1 * least / this->team().size());
     load_.emplace(this->team());
     executor_ = find_executor(name).make(ranks);
     placement_ = placement_of(this->team(), ranks);
@@ -87,13 +89,11 @@ class MeasuredRunner : public CaseRunner {
   Comparison compare_with_bound(const Prepared& prepared, const Samples& samples);
   double bound(const Prepared& prepared, const AlphaBeta& link) const;
   std::optional<double> bound_over_hosts(const Prepared& prepared, const AlphaBeta& link) const;
-  double memory_for_oracles() const;
   int blocks_of(const Case& bench_case) const;
-  Refusal too_large(const Case& bench_case, int blocks) const;
+  Refusal too_large(const Case& bench_case, int blocks);
   Refusal refusal_of(const Prepared& prepared) const;
   Refusal unsupported_cadence(Cadence cadence) const;
-  /// The topology for predictions of a case; null if there is none. That of a file describes an f32
-  /// wire; that of a calibration the wire of this executor.
+  /// The topology for predictions of a case, or null. A file's describes an f32 wire.
   const Topology* machine_of(const Prepared& prepared) const;
 
   const Options& options_;
@@ -103,6 +103,7 @@ class MeasuredRunner : public CaseRunner {
   std::optional<Oracles> oracles_;
   std::optional<HostLoad> load_;
   Placement placement_{std::vector<std::uint64_t>{}};
+  double held_bytes_ = 0;  // of the last case's buffers on this host
   /// The link as it was measured at the start. It stays so, so that bounds and numbers of blocks do
   /// not depend on which cases ran before.
   AlphaBeta alpha_beta_;
@@ -115,11 +116,6 @@ class MeasuredRunner : public CaseRunner {
   // Unknown on devices, whose start the host does not see.
   StartSkew start_skew_{.seconds = std::numeric_limits<double>::quiet_NaN()};
 };
-
-/// Bytes for oracles in a process: a tenth of the least memory of a host, over all processes.
-double MeasuredRunner::memory_for_oracles() const {
-  return -team().max(-0.1 * static_cast<double>(available_bytes())) / team().size();
-}
 
 std::string MeasuredRunner::description() const {
   return link_lines(name_, ranks_, executor_->device(), {alpha_beta_, start_skew_, hosts_});
@@ -137,13 +133,17 @@ int MeasuredRunner::blocks_of(const Case& bench_case) const {
   return alpha_beta_.best_blocks(bench_case.ranks, workload.state_bytes(), workload.state_rows());
 }
 
-/// Refuses schedules and buffers that do not fit in memory, before they are made. Every process has
-/// the schedules of all ranks; ranks of other hosts are counted too, to be safe.
-Refusal MeasuredRunner::too_large(const Case& bench_case, int blocks) const {
+/// Refuses schedules and buffers that do not fit in the memory of a host, before they are made.
+/// Every process has the schedules of all ranks. Executors look after the memory of devices.
+Refusal MeasuredRunner::too_large(const Case& bench_case, int blocks) {
   const Extent extent = extent_of(bench_case, blocks);
-  // An executor looks after the memory of its devices itself.
-  const double buffer_bytes = executor_->device() == nullptr ? extent.buffer_bytes : 0;
-  return team().first(lacks_memory(extent.schedule_bytes(team().size()) + buffer_bytes).reason());
+  const auto here = static_cast<double>(placement_.members(placement_.host_of(team().rank())).size());
+  const int processes = team().size() > 1 ? static_cast<int>(here) : 1;
+  const double buffers = executor_->device() == nullptr ? extent.buffer_bytes * here / ranks_ : 0;
+  const double needed = extent.schedule_bytes(processes) + buffers;
+  const std::string reason = team().first(lacks_memory(needed, processes, held_bytes_).reason());
+  if (reason.empty()) held_bytes_ = buffers;
+  return reason;
 }
 
 Refusal MeasuredRunner::refusal_of(const Prepared& prepared) const {

@@ -52,6 +52,14 @@ void require_same(const char* what, const std::string& theirs, const std::string
     throw UsageError(fmt::format("its {} is '{}', and that of this run is '{}'", what, theirs, ours));
 }
 
+/// Refuses records of another build. Two unknown commits may be any two.
+void require_same_commit(const std::string& theirs, const std::string& ours) {
+  require_same("commit", theirs, ours);
+  if (ours == unknown_commit)
+    throw UsageError(
+        "its commit is unknown, and so is that of this run, so nobody can tell whether they are one");
+}
+
 }  // namespace
 
 Outcomes::Outcomes(std::string path) : path_(std::move(path)) { read_on(); }
@@ -183,8 +191,10 @@ std::size_t Outcomes::ended() const {
   }));
 }
 
-void Outcomes::resume(const std::string& journal, const std::vector<Case>& cases, const std::string& host,
-                      int launches) {
+Origin this_origin() { return {this_machine("").host, commit()}; }
+
+void Outcomes::resume(const std::string& journal, const std::vector<Case>& cases, int launches,
+                      const Origin& here) {
   std::error_code none;
   if (std::filesystem::exists(journal, none) && !std::filesystem::is_regular_file(journal, none))
     throw UsageError("--resume " + journal + ": it is no file of records");  // a device may have no end
@@ -200,7 +210,10 @@ void Outcomes::resume(const std::string& journal, const std::vector<Case>& cases
     if (!json.is_object()) continue;  // a line that a crash cut off
     try {
       const auto found = indices.find({json.value("case", ""), json.value("cycle", 0)});
-      if (found != indices.end()) resume_record(json, found->second, cases[found->second], host, launches);
+      if (found == indices.end()) continue;
+      require_same_commit(json.at("commit"), here.commit);
+      require_same("host", json.at("machine").at("host"), here.host);
+      resume_record(json, found->second, cases[found->second], launches);
     } catch (const nlohmann::json::exception& error) {
       throw UsageError(fmt::format("--resume {}, line {}: {}", journal, number, error.what()));
     } catch (const UsageError& error) {
@@ -209,10 +222,7 @@ void Outcomes::resume(const std::string& journal, const std::vector<Case>& cases
   }
 }
 
-void Outcomes::resume_record(const nlohmann::json& json, int index, const Case& bench_case,
-                             const std::string& host, int launches) {
-  require_same("commit", json.at("commit"), commit());
-  require_same("host", json.at("machine").at("host"), host);
+void Outcomes::resume_record(const nlohmann::json& json, int index, const Case& bench_case, int launches) {
   const int launch = json.value("launch", 1);
   if (launch > launches) throw UsageError("it is of a launch beyond --launches");
   if (json.contains("failed")) return;  // it has to run again

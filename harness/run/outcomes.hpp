@@ -35,6 +35,15 @@ struct Outcome {
   const std::vector<double>& seconds() const { return row.samples.seconds; }
 };
 
+/// What records must share with a run that takes them over.
+struct Origin {
+  std::string host;
+  std::string commit;
+};
+
+/// This host and this build.
+Origin this_origin();
+
 /// A text that a launch has to say of the machine, or of files that it left.
 struct Notice {
   /// The subject. Above the table only the first notice of a subject is printed.
@@ -110,9 +119,10 @@ class Outcomes {
 
   /// Takes over the outcomes that the records of `journal` hold for `cases`, and the name of their
   /// run. Failed cases are left out, so that they run again. Throws UsageError if a record was made
-  /// by another commit or on another host, is of a launch beyond `launches`, or lacks a key.
-  void resume(const std::string& journal, const std::vector<Case>& cases, const std::string& host,
-              int launches);
+  /// by another commit or on another host than `here`, is of a launch beyond `launches`, or lacks a
+  /// key. An unknown commit is another one.
+  void resume(const std::string& journal, const std::vector<Case>& cases, int launches,
+              const Origin& here = this_origin());
 
  private:
   void write(const nlohmann::ordered_json& line);
@@ -120,8 +130,7 @@ class Outcomes {
   void note_launch(int launch);
   void note_end(int index, Record record);
   void name_run(const std::string& name);
-  void resume_record(const nlohmann::json& json, int index, const Case& bench_case, const std::string& host,
-                     int launches);
+  void resume_record(const nlohmann::json& json, int index, const Case& bench_case, int launches);
 
   std::string path_;
   std::unique_ptr<Journal> file_;  // opened by the first line

@@ -25,7 +25,10 @@ RecordFiles::RecordFiles(const Options& options, const std::string& run, int lau
 
 void RecordFiles::append(const Record& record) {
   if (!writes_) return;
-  const nlohmann::ordered_json json = json_of(record, provenance_);
+  Provenance provenance = provenance_;
+  for (auto& one : settings_of_messages(record.bench_case.executor))
+    provenance.machine.settings.push_back(std::move(one));
+  const nlohmann::ordered_json json = json_of(record, provenance);
   journal_.append(line_of(json));
   csv_.append(json);
 }

@@ -166,9 +166,21 @@ def check(record, needed, where):
     for key, value in record.items():
         is_kind, expected = KINDS.get(key, (None, ""))
         if is_kind and not is_kind(value):
+            key, expected, value = innermost(key, expected, value)
             raise ResultsError(f"{where}: {key}: expected {expected}, found {shown(value)}")
     check_interval(record, where)
     return record
+
+
+def innermost(key, expected, value):
+    """Returns the key, what is expected and what is found of the part of an object that is wrong; of another value, of itself."""
+    if isinstance(value, dict) and all(map(is_text, value)) and key not in OWN:
+        for part, one in value.items():
+            field = schema.FIELDS.get(f"{key}.{part}")
+            is_kind, wanted = kind_of(field) if field else TEXT
+            if not is_kind(one) and (field or not schema.parts(key)):
+                return innermost(f"{key}.{part}", wanted, one)
+    return key, expected, value
 
 
 def check_interval(record, where):

@@ -146,7 +146,21 @@ class Outputs(Generated):
                b"BENCHMARK_REPETITIONS": b"7", b"BENCHMARK_LIST_TESTS": b"true", b"BENCHMARK_OUT": b"/none/x"}
         ended = bench(*words_of(SMALL), "-J", path, env={**os.environb, **odd})
         self.assertEqual((ended.returncode, ended.stderr), (0, b""))
-        self.assertEqual(self.assert_whole(path)[0]["machine"]["environment"]["NCCL_Y"], "a\nb")
+        self.assertEqual(self.assert_whole(path)[0]["machine"]["environment"]["NCCL_Y"], "a\\nb")
+
+
+    def test_what_a_file_sets_of_mpi_is_in_the_record(self):
+        path, settings = self.folder / "records", self.folder / ".openmpi" / "mca-params.conf"
+        settings.parent.mkdir()
+        settings.write_text("# of this user\nmpi_yield_when_idle = 1\ncoll_tuned_use_dynamic_rules=1\n", encoding="utf-8")
+        ended = bench("--collectives", "all_scan", "--ranks", "2", "--heads", "1", "--tokens", "4", "-n", "3", "-J", path,
+                      env={**os.environb, b"HOME": os.fsencode(self.folder)})
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        machine = self.assert_whole(path)[0]["machine"]
+        if not machine["mpi"].startswith("Open MPI v4"):
+            self.skipTest("another MPI")
+        self.assertEqual((machine["settings"]["mpi_yield_when_idle"], machine["settings"]["coll_tuned_use_dynamic_rules"]),
+                         ("true", "true"))
 
 
 class Sizes(Generated):

@@ -31,8 +31,15 @@ class Kinds(InFolder):
                            ("seconds", [1e-6, math.nan]), ("seconds", [math.inf]), ("seconds", [True]), ("rounds_as_last", ["x"]), ("rounds_as_last", [None, 1]),
                            ("commit", "a\u200fb"), ("commit", "\u2028"), ("machine", {"environment": {"OMPI_x": "\x1b[31m"}})):
             said = self.refusal(**{key: value})
-            self.assertTrue(said.startswith(f"r.jsonl:3: {key}: expected "), said)
+            self.assertRegex(said, rf"^r\.jsonl:3: {key}(\.[\w.]+)?: expected ")
             self.assertLess(len(said), 200)
+
+    def test_the_part_of_an_object_that_is_wrong_is_named(self):
+        for machine, said in (({"environment": {"OMP_PLACES": "cores", "OMP_X": "a\tb"}}, "machine.environment.OMP_X: expected one line"),
+                              ({"settings": {"btl": "\u2028"}}, "machine.settings.btl: expected one line"),
+                              ({"cores": "two", "cpu": "c"}, "machine.cores: expected a whole number"),
+                              ({"environment": {"OMP_\n": "a"}}, "machine.environment: expected an object of texts"), ([], "machine: expected")):
+            self.assertIn(f"r.jsonl:3: {said}", self.refusal(machine=machine))
 
     def test_an_interval_holds_its_median(self):
         self.assertIn("ci95_seconds: expected the median in it", self.refusal(ci95_seconds=[2.0, 3.0]))

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "collectives/executors/mpi/communicator.hpp"
+#include "collectives/executors/mpi/control_variables.hpp"
+#include "collectives/executors/settings_in_force.hpp"
 #include "collectives/executors/team.hpp"
 #include "collectives/schedule/errors.hpp"
 
@@ -68,6 +70,7 @@ const RegisteredBootstrap registered{
     "mpi",
     {.join = [](int* argc, char*** argv) { return std::make_unique<MpiBootstrap>(argc, argv); },
      .library = library}};
+[[maybe_unused]] const bool tells_settings = (settings_in_force() = control_variables, true);
 
 }  // namespace
 }  // namespace baton

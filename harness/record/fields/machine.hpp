@@ -72,8 +72,11 @@ inline constexpr std::array of_machine = std::to_array<Field>({
     {"machine.mpi", machine, text, always, "", "", "", "", "The MPI library."},
     {"machine.environment", machine, object, always, "", "", "", "",
      "The environment variables that steer MPI and its like."},
+    {"machine.settings", machine, object, if_any, "", "", "", "null",
+     "What was in force beside: of the system, of files of libraries, and as MPI reports it."},
     {"commit", identity, text, always, "", "", "", "",
-     "The commit of the bench, with -dirty where files had changed."},
+     "The commit of the bench, with -dirty and a digest of the difference where files had changed; unknown "
+     "where nothing told it."},
     {"time", identity, text, always, "", "", "", "", "When the record was written, in UTC."},
     {"run", identity, text, always, "", "", "", "", "The same for all records of one command."},
     {"session", identity, text, if_any, "", "", "--session", "\"\"",

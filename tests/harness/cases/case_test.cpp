@@ -224,4 +224,13 @@ TEST(Cases, NamesAreDistinctAndContestsAreOfOneKind) {
   EXPECT_NE(all[0].comparison_group(), all[1].comparison_group());
 }
 
+TEST(Case, WhatDoesNotFitIsRefusedWithItsAmount) {
+  constexpr double tebibyte = 1099511627776.0;
+  EXPECT_FALSE(lacks_memory(1 << 20));
+  EXPECT_TRUE(
+      lacks_memory(6e5 * tebibyte).reason().starts_with("needs 1024000000.0 GiB of memory on this host, "));
+  EXPECT_TRUE(lacks_memory(6e5 * tebibyte, 4).reason().ends_with(")"));
+  EXPECT_FALSE(lacks_memory(6e5 * tebibyte, 1, 2e6 * tebibyte)) << "what the last case holds makes room";
+}
+
 }  // namespace

@@ -39,6 +39,20 @@ TEST(Record, TellsWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(json["bound_seconds"], 3e-6 + (2 << 20) / 1e9);
 }
 
+TEST(Record, HasNoCharacterThatReadersRefuse) {
+  Record record = timed_record();
+  record.stands_on = "a \x1b[31mmachine";
+  record.device_facts = {{"gpu", "of\xc2\x85 two\rlines"}};
+  const Machine odd{.cpu = "\u2028cpu\xff",
+                    .environment = {{"OMP_X", "a\tb"}, {"OMP_\n", "c"}},
+                    .settings = {{"btl", "\u202eself"}}};
+  const auto json = to_json(record, {.machine = odd, .commit = "abc", .run = "r", .session = "s\u2066"});
+  EXPECT_EQ(json["machine"]["environment"]["OMP_X"], "a\\tb");
+  EXPECT_EQ(json["machine"]["environment"]["OMP_\\n"], "c");
+  EXPECT_EQ(json["machine"]["settings"]["btl"], "\\xe2\\x80\\xaeself");
+  EXPECT_EQ(printable(json.dump()), json.dump());
+}
+
 TEST(Record, ItsCaseHasNoCycleAndTheBlocksThatWereAsked) {
   Record record = timed_record();
   const std::string key = to_json(record)["case"];

@@ -91,24 +91,34 @@ TEST_F(OutcomesFile, KeepsWhatARowShowsAndNoTimesOfRanks) {
 class Resumed : public OutcomesFile {
  protected:
   /// The line of a record of a case, as a bench of this commit writes it in `launch`.
-  std::string line(int index, int launch, std::vector<double> seconds) {
+  std::string line(int index, int launch, std::vector<double> seconds, const std::string& commit = "abc") {
     Record record;
     record.bench_case = options_.cases[index];
     record.samples.seconds = std::move(seconds);
     if (record.is_timed()) record.summary = summarise(record.samples.seconds);
-    return line_of(json_of(
-        record, {.machine = {.host = "here"}, .commit = commit(), .run = "the run", .launch = launch}));
+    return line_of(
+        json_of(record, {.machine = {.host = "here"}, .commit = commit, .run = "the run", .launch = launch}));
   }
-  void resume(Outcomes& outcomes, const std::string& lines, const std::string& host = "here") {
+  void resume(Outcomes& outcomes, const std::string& lines, const Origin& here = {"here", "abc"}) {
     std::ofstream(path_) << lines;
-    outcomes.resume(path_, options_.cases, host, 2);
+    outcomes.resume(path_, options_.cases, 2, here);
+  }
+  /// Why it refuses to; empty if it does not.
+  std::string refusal(const std::string& lines, const Origin& here = {"here", "abc"}) {
+    try {
+      Outcomes outcomes;
+      resume(outcomes, lines, here);
+      return {};
+    } catch (const UsageError& error) {
+      return error.what();
+    }
   }
 };
 
 TEST_F(Resumed, ResumesFromAFileAlone) {
   Outcomes outcomes(path_);
   for (const char* odd : {"/", "/dev/zero", "no such file"})
-    EXPECT_THROW(outcomes.resume(odd, options_.cases, "here", 2), UsageError) << odd;
+    EXPECT_THROW(outcomes.resume(odd, options_.cases, 2), UsageError) << odd;
 }
 
 TEST_F(Resumed, TakesOverTimesOfCasesThatThereAre) {
@@ -122,16 +132,8 @@ TEST_F(Resumed, TakesOverTimesOfCasesThatThereAre) {
 }
 
 TEST_F(Resumed, NamesTheLineThatItRefuses) {
-  const auto refusal = [&](const std::string& lines, const std::string& host = "here") -> std::string {
-    try {
-      Outcomes outcomes;
-      resume(outcomes, lines, host);
-      return {};
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-  };
-  EXPECT_THAT(refusal("\n" + line(0, 1, {1}) + "\n", "elsewhere"), HasSubstr("line 2: its host is 'here'"));
+  EXPECT_THAT(refusal("\n" + line(0, 1, {1}) + "\n", {"elsewhere", "abc"}),
+              HasSubstr("line 2: its host is 'here'"));
   EXPECT_THAT(refusal(line(0, 3, {1})), HasSubstr("beyond --launches"));
   EXPECT_THAT(refusal(line(0, 1, {})), HasSubstr("'seconds'"));
   EXPECT_EQ(refusal(line(0, 1, {1})), "");
@@ -143,6 +145,18 @@ TEST(Launches, EveryOtherOneIsReversedHoweverManyThereAre) {
     outcomes.start_launch(launch);
     EXPECT_EQ(outcomes.is_reversed(), launch == 2 || launch == 4) << launch;
   }
+}
+
+TEST_F(Resumed, TakesNothingOfAnotherBuild) {
+  const auto of = [&](const std::string& theirs, const std::string& ours) {
+    return refusal(line(0, 1, {1}, theirs), {"here", ours});
+  };
+  EXPECT_THAT(of("abc", "abd"), HasSubstr("its commit is 'abc', and that of this run is 'abd'"));
+  EXPECT_THAT(of("abc-dirty-1", "abc-dirty-2"), HasSubstr("its commit is 'abc-dirty-1'"));
+  EXPECT_THAT(of("abc-dirty", "abc-dirty-2"), HasSubstr("its commit is 'abc-dirty'"));
+  EXPECT_EQ(of("abc-dirty-1", "abc-dirty-1"), "");
+  EXPECT_THAT(of("unknown", "unknown"), HasSubstr("its commit is unknown"));
+  EXPECT_THAT(of("unknown", "abc"), HasSubstr("its commit is 'unknown'"));
 }
 
 }  // namespace
