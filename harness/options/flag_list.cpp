@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The form of a value of this kind, as a regular expression; empty for any text. A number in it may
-/// be outside of the flag's range.
+/// The form of a value of this kind, as a regular expression; empty for any text. A number in it
+/// may be outside of the flag's range.
 const char* form_of(const std::string& kind) {
   if (kind == "whole") return "-?[0-9]+";
   if (kind == "size") return "-?[0-9]+([KMGTPEkmgtpe]([Ii]?[Bb])?|[Bb])?";
