@@ -35,9 +35,9 @@ struct AxisValue {
   /// The text that names have in place of the key and the value, unless it is empty.
   std::string words = {};
 
-  /// The text of the value in names: a number with the key before it, most texts alone, and the key
-  /// alone of what is true. Two values of a key have two texts. Empty for an empty text, and for the
-  /// value that a record without the key stands for.
+  /// The text of the value in names: a number with the key before it, most texts alone, and the
+  /// key alone of what is true. Two values of a key have two texts. Empty for an empty text, and
+  /// for the value that a record without the key stands for.
   std::string text() const;
 };
 

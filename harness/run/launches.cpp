@@ -65,7 +65,7 @@ class Launches {
 
   /// True if the number of launches is not known from the start.
   static bool is_open(const Options& options) { return options.most_seconds > 0 || options.stop_at > 0; }
-  /// The launches that may run if there is time for them: with --stop-at, more than one are its most.
+  /// The launches that may run if there is time for them; with --stop-at, --launches is their most.
   static int most_asked(const Options& options) {
     const bool adds = options.stop_at > 0 && options.launches == 1 && options.most_seconds == 0;
     return adds ? most_launches : options.launches;

@@ -55,9 +55,10 @@ def _differing(a, b):
     if a.state == b.state == cases.TIMED:
         ours, theirs = _settings(a), _settings(b)
         pairs.update({key: (ours.get(key, ()), theirs.get(key, ())) for key in ours.keys() | theirs.keys()})
-        ours, theirs = _settings(a, ("settings",)), _settings(b, ("settings",))
-        if ours and theirs:  # records from before it say nothing of it
-            pairs.update({key: (ours.get(key, ()), theirs.get(key, ())) for key in ours.keys() | theirs.keys()})
+        for more in (lambda case: _settings(case, ("settings",)), _transport):
+            ours, theirs = more(a), more(b)
+            if ours and theirs:  # records from before it say nothing of it
+                pairs.update({key: (ours.get(key, ()), theirs.get(key, ())) for key in ours.keys() | theirs.keys()})
     differ = {key: values for key, values in pairs.items() if values[0] != values[1] or len(values[0]) > 1}
     clocks = {name: (_clock(a, key), _clock(b, key)) for key, name in CLOCKS.items()}
     apart = {key: ((f"{one:.0f} MHz",), (f"{other:.0f} MHz",)) for key, (one, other) in clocks.items()
@@ -87,6 +88,12 @@ def _settings(case, parts=("environment", "device")):
             for part in parts:
                 _add(found, record["machine"].get(part) or record.get(part) or {})
     return _sorted(found)
+
+
+def _transport(case):
+    """The same of what carried the messages of ranks of one host, where that is known."""
+    known = {record["transport"] for record in case.records if record.get("transport")}
+    return {"transport": tuple(sorted(known))} if known and not case.is_exact else {}
 
 
 def _add(found, values):

@@ -23,9 +23,11 @@ TEST(Options, DefaultsAreThePapers) {
   EXPECT_EQ(options->warmup, 5);
   EXPECT_EQ(options->rounds, 50);
   const std::vector<const Collective*> all = collectives();
-  const auto of_nccl = std::count_if(all.begin(), all.end(),
-                                     [](const Collective* one) { return one->name.rfind("nccl_", 0) == 0; });
-  EXPECT_EQ(options->cases.size() + of_nccl, all.size()) << "calls of NCCL run on GPUs";
+  const auto of_gpus = std::count_if(all.begin(), all.end(), [](const Collective* one) {
+    return one->name.rfind("nccl_", 0) == 0 || one->name.rfind("auto_", 0) == 0 ||
+           one->name.find("_fused") != std::string::npos;
+  });
+  EXPECT_EQ(options->cases.size() + of_gpus, all.size()) << "natives of NCCL and of peer run on GPUs";
   EXPECT_EQ(options->cases[0].workload->state_bytes(), 2 << 20);
   const int cores = usable_cores().count();
   EXPECT_EQ(options->processes(), std::clamp(cores, 2, 4));

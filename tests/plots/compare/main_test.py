@@ -179,6 +179,14 @@ class Refusals(InFolder):
         older = launches(STEADY, run="b", machine={"cpu": "c"})
         self.assertEqual(self.compare(a, older).returncode, 0, "an old record says nothing of it")
 
+    def test_what_carried_messages_on_a_host(self):
+        def side(run, **transport):
+            return launches(STEADY, run=run, machine={"cpu": "c"}, **transport)
+        shared = side("a", transport="shared memory, copied once by cma")
+        self.assertEqual(self.compare(shared, side("b", transport="shared memory, copied once by cma")).returncode, 0)
+        self.assert_refused(self.compare(shared, side("b", transport="lo")), "transport: A shared memory, copied once by cma, B lo")
+        self.assertEqual(self.compare(shared, side("b")).returncode, 0, "an old record says nothing of it")
+
     def test_variables_that_move_no_message_are_named(self):
         def side(run, **variables):
             return launches(STEADY, run=run, machine={"cpu": "c", "environment": variables})

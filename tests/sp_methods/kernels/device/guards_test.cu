@@ -47,7 +47,7 @@ RecordedSteps all_steps() {
       for (const SoftmaxBody body : bodies(method->attention))
         for (Layer& layer : variants(*method, {.share = shape, .dtype = Dtype::bf16, .segmented = true})) {
           layer.kernels.softmax = body;
-          for (const int ranks : {1, 2, 3}) steps.add(*method, layer, ranks);
+          for (const int ranks : {1, 2, 3, 4}) steps.add(*method, layer, ranks);
         }
   return steps;
 }

@@ -42,7 +42,7 @@ RecordedSteps steps_of_methods() {
     for (const std::int64_t heads : {4, 6}) {
       const LayerShape shape{.tokens = 128, .heads = heads, .d_k = 128, .d_v = 128};
       for (const Layer& layer : variants(*method, {.share = shape, .dtype = Dtype::bf16, .segmented = true}))
-        for (const int ranks : {2, 3}) steps.add(*method, layer, ranks);
+        for (const int ranks : {2, 3, 4}) steps.add(*method, layer, ranks);
     }
   return steps;
 }
