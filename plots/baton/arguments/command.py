@@ -24,6 +24,9 @@ WORDS = re.compile(r"[\w|]+")
 def main(words):
     """`arguments BENCH ARGS...` ends with 2 and a line if the bench would refuse them; `arguments --help BENCH` prints its help."""
     benches = json.loads(FLAGS.read_text(encoding="utf-8"))
+    if words in ([], ["--help"], ["-h"]):
+        print(f"usage: arguments BENCH ARGS... | --help BENCH, where BENCH is one of {', '.join(benches)}")
+        return None
     if words[0] == "--help":
         print("\n".join(benches[words[1]]["help"]))
         return None
