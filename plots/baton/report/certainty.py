@@ -20,7 +20,7 @@ def sentences(session, used):
     """Returns what makes the answer from the contests `used` less certain, the worst first."""
     timed = [record for record in session.measured if cases.state_of(record) == cases.TIMED]
     layers = layers_beside(session, used)
-    found = ["The run was interrupted, so rows are missing: the same command with --resume and the file of its records goes on." if session.interrupted else "",
+    found = ["The run was interrupted, so rows or launches are missing: the same command with --resume and the file of its records goes on." if session.interrupted else "",
              impossible(session), left_out(timed) if used else shared(timed), for_checks(timed) if used else "", unequal(layers),
              below_local(layers), clocks(timed), late_starts(timed),
              throttled(timed), load(timed), past_shared_memory(timed), few_launches(used)]

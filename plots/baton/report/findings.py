@@ -31,7 +31,8 @@ def winner(contest):
         between = (f"A tie of {label(first)}", "and") if is_tie else (f"Cannot tell {label(first)}", "from")
         return f"{between[0]}, {words.time_of(first)}, {between[1]} {label(others[0])}, which takes {times(others[0], first)} as long."
     whole = f"A tie of {len(others) + 1}" if is_tie else f"Cannot tell which of {len(others) + 1} is fastest"
-    return f"{whole}; {label(first)} has the lowest median, {words.time_of(first)}; {'; '.join(how_near(contest, ranks))}."
+    lowest = "time" if contest.is_simulated else "median"
+    return f"{whole}; {label(first)} has the lowest {lowest}, {words.time_of(first)}; {'; '.join(how_near(contest, ranks))}."
 
 
 def unjudged(contest, ranks):
@@ -55,7 +56,7 @@ def how_near(contest, ranks):
     near, unknown = [list(map(contest.label_of, rows)) for rows in (ranks.tied, ranks.untold)]
     verb = "is" if len(near) == 1 else "are"
     if contest.is_simulated:
-        return [f"{words.names(near)} {verb} within {words.percent(ranking.MODEL_TELLS - 1, 0)} of it, which the model cannot tell"]
+        return [f"{words.names(near)} {verb} within {words.percent(ranking.MODEL_TELLS - 1, 0)} of it, less than the model can tell"]
     told = [f"{words.names(near)} {verb} within {words.percent(estimates.MARGIN, 0)} of it"] * bool(near)
     if not unknown:
         return told

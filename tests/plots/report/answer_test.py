@@ -110,7 +110,7 @@ class Exchanges(unittest.TestCase):
     def test_an_interrupted_run_says_so(self):
         found = session(scans())
         found.interrupted = True
-        self.assertIn("Caveats The run was interrupted, so rows are missing: the same command with --resume", " ".join(" ".join(answer.lines(found)).split()))
+        self.assertIn("Caveats The run was interrupted, so rows or launches are missing: the same command with --resume", " ".join(" ".join(answer.lines(found)).split()))
 
     def test_rows_that_ran_in_different_launches_are_compared_as_groups(self):
         text = told(scan("all_scan", 100, factors=(1, 1.2, 0.8)),
