@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line that installs the wheel reaches pip as one word, both that of the document and that of `./run wheel`."""
+"""What `./run` installs: the packages that are missing, by name. The line that installs the wheel reaches pip as one word, both
+that of the document and that of `./run wheel`."""
 
 import pathlib
 import re
@@ -25,6 +26,20 @@ class Installing(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
+    def functions_of_run(self):
+        """The script without its last line, which starts it, beside the folder that it reads."""
+        (self.folder / "cmake").symlink_to(ROOT / "cmake")
+        return re.sub(r'^main "\$@"$', "", (ROOT / "run").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+    def test_packages_that_are_missing_are_installed_by_name(self):
+        stubs = "step() { :; }; not_installed() { printf '%s\\n' \"$@\"; }; install_packages() { echo \"install $*\"; }\n" \
+                "dpkg-query() { :; }; optional_packages() { :; }; command() { [[ $2 == dpkg-query ]]; }\n"
+        (self.folder / "run").write_text(self.functions_of_run() + stubs + "packages\n", encoding="utf-8")
+        words = self.bash("source ./run 2>&1").split()
+        self.assertEqual(words[0], "install")
+        lines = (ROOT / "cmake/packages.txt").read_text(encoding="utf-8").splitlines()
+        self.assertEqual(words[1:], [line.split()[0] for line in lines if line and not line.startswith("#")])
+
     def words_of_pip(self, line):
         """What pip is given by a line as a user types it."""
         return self.bash(f"pip() {{ printf '%s\\n' \"$@\"; }}\n{line}").splitlines()
@@ -48,10 +63,9 @@ class Installing(unittest.TestCase):
         self.assertEqual(self.words_of_pip(line), ["install", wheel])
 
     def test_of_the_command_with_the_newest_wheel(self):
-        functions = re.sub(r'^main "\$@"$', "", (ROOT / "run").read_text(encoding="utf-8"), flags=re.MULTILINE)
+        functions = self.functions_of_run()
         stubs = "packages() { :; }; step() { :; }; steps() { :; }\n" \
                 f"quietly() {{ if [[ $1 == wheel ]]; then touch build/wheel/{WHEEL}-3-py3.whl; fi; }}\n"
-        (self.folder / "cmake").symlink_to(ROOT / "cmake")
         (self.folder / "run").write_text(functions + stubs + "wheel\n", encoding="utf-8")
         for old in (f"{WHEEL}-1-py3.whl", f"{WHEEL}-4-py3.whl"):
             path = self.folder / self.wheel(old)
