@@ -32,7 +32,8 @@ namespace {
 Outcomes outcomes_of(const Options& options, const World& world) {
   Outcomes outcomes(world.rank() == 0 ? options.outcomes : "");
   if (options.outcomes.empty() && world.rank() == 0) {
-    if (!options.resume.empty()) outcomes.resume(options.resume, options.cases, options.launches);
+    if (!options.resume.empty())
+      outcomes.resume(options.resume, options.cases, options.launches, this_origin(options));
     int launch = 1;
     while (launch < options.launches && outcomes.is_complete(launch, static_cast<int>(options.cases.size())))
       ++launch;

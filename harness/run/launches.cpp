@@ -38,7 +38,8 @@ class Launches {
         display_(options, outcomes_, standings_, is_open(options) ? 0 : launches_) {
     command_ = launch_command(options.processes(), options.threads(), argv);
     command_.insert(command_.end(), {"--outcomes", folder_.path() + "/outcomes"});
-    if (!options.resume.empty()) outcomes_.resume(options.resume, options.cases, launches_);
+    if (!options.resume.empty())
+      outcomes_.resume(options.resume, options.cases, launches_, this_origin(options));
     outcomes_.run();
   }
 

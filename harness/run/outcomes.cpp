@@ -42,6 +42,12 @@ Outcome outcome_of(Record row) {
   return {state, std::move(row), reason};
 }
 
+/// The text of a key; empty if it has none.
+std::string text_in(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 std::string new_run_name() {
   std::random_device random;
   return fmt::format("{}-{:08x}", utc_now(), random());
@@ -50,6 +56,39 @@ std::string new_run_name() {
 void require_same(const char* what, const std::string& theirs, const std::string& ours) {
   if (theirs != ours)
     throw UsageError(fmt::format("its {} is '{}', and that of this run is '{}'", what, theirs, ours));
+}
+
+void require_same_number(const char* what, int theirs, std::optional<int> ours) {
+  if (ours) require_same(what, std::to_string(theirs), std::to_string(*ours));
+}
+
+/// A line of a file of records that is of a case.
+struct Found {
+  int line = 0;
+  int index = 0;  // of its case
+  nlohmann::json json;
+};
+
+/// The lines of a file of records that are of `cases`: those of the run that wrote the last of them.
+std::vector<Found> last_run(std::istream& file, const std::vector<Case>& cases) {
+  std::map<std::pair<std::string, int>, int> indices;
+  for (int index = 0; index < static_cast<int>(cases.size()); ++index)
+    indices.try_emplace({cases[index].key(), cases[index].cycle}, index);
+  std::vector<Found> all;
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object()) continue;  // a line that a crash cut off
+    const auto cycle = json.find("cycle");
+    const bool has_cycle = cycle != json.end() && cycle->is_number_integer();
+    const auto found = indices.find({text_in(json, "case"), has_cycle ? cycle->get<int>() : 0});
+    if (found != indices.end()) all.push_back({number, found->second, std::move(json)});
+  }
+  if (all.empty()) return all;
+  const std::string last = text_in(all.back().json, "run");
+  std::erase_if(all, [&](const Found& one) { return text_in(one.json, "run") != last; });
+  return all;
 }
 
 /// Refuses records of another build. Two unknown commits may be any two.
@@ -191,7 +230,9 @@ std::size_t Outcomes::ended() const {
   }));
 }
 
-Origin this_origin() { return {this_machine("").host, commit()}; }
+Origin this_origin(const Options& options) {
+  return {this_machine("").host, commit(), options.warmup, options.rounds};
+}
 
 void Outcomes::resume(const std::string& journal, const std::vector<Case>& cases, int launches,
                       const Origin& here) {
@@ -200,24 +241,20 @@ void Outcomes::resume(const std::string& journal, const std::vector<Case>& cases
     throw UsageError("--resume " + journal + ": it is no file of records");  // a device may have no end
   std::ifstream file(journal);
   if (!file) throw UsageError("--resume " + journal + ": " + std::strerror(errno));
-  std::map<std::pair<std::string, int>, int> indices;
-  for (int index = 0; index < static_cast<int>(cases.size()); ++index)
-    indices.try_emplace({cases[index].key(), cases[index].cycle}, index);
-  int number = 0;
-  for (std::string line; std::getline(file, line);) {
-    ++number;
-    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object()) continue;  // a line that a crash cut off
+  for (const Found& found : last_run(file, cases)) {
     try {
-      const auto found = indices.find({json.value("case", ""), json.value("cycle", 0)});
-      if (found == indices.end()) continue;
-      require_same_commit(json.at("commit"), here.commit);
-      require_same("host", json.at("machine").at("host"), here.host);
-      resume_record(json, found->second, cases[found->second], launches);
+      const Case& bench_case = cases[found.index];
+      require_same_commit(found.json.at("commit"), here.commit);
+      require_same("host", found.json.at("machine").at("host"), here.host);
+      if (find_backend(bench_case.executor).is_measured) {
+        require_same_number("number of warm-up rounds", found.json.value("warmup", 0), here.warmup);
+        require_same_number("number of measured rounds", found.json.value("rounds", 0), here.rounds);
+      }
+      resume_record(found.json, found.index, bench_case, launches);
     } catch (const nlohmann::json::exception& error) {
-      throw UsageError(fmt::format("--resume {}, line {}: {}", journal, number, error.what()));
+      throw UsageError(fmt::format("--resume {}, line {}: {}", journal, found.line, error.what()));
     } catch (const UsageError& error) {
-      throw UsageError(fmt::format("--resume {}, line {}: {}", journal, number, error.what()));
+      throw UsageError(fmt::format("--resume {}, line {}: {}", journal, found.line, error.what()));
     }
   }
 }

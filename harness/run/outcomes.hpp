@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "harness/cases/case.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/output.hpp"
 #include "harness/record/record.hpp"
 
@@ -39,10 +40,12 @@ struct Outcome {
 struct Origin {
   std::string host;
   std::string commit;
+  /// The rounds that a row is measured in; any number if not given.
+  std::optional<int> warmup = {}, rounds = {};
 };
 
-/// This host and this build.
-Origin this_origin();
+/// This host, this build, and the rounds of `options`.
+Origin this_origin(const Options& options);
 
 /// A text that a launch has to say of the machine, or of files that it left.
 struct Notice {
@@ -118,11 +121,11 @@ class Outcomes {
   std::size_t ended() const;
 
   /// Takes over the outcomes that the records of `journal` hold for `cases`, and the name of their
-  /// run. Failed cases are left out, so that they run again. Throws UsageError if a record was made
-  /// by another commit or on another host than `here`, is of a launch beyond `launches`, or lacks a
-  /// key. An unknown commit is another one.
-  void resume(const std::string& journal, const std::vector<Case>& cases, int launches,
-              const Origin& here = this_origin());
+  /// run: of several runs in the file, the one that wrote last. Failed cases are left out, so that
+  /// they run again. Throws UsageError if a record of that run was made by another commit, on
+  /// another host or in other rounds than `here`, is of a launch beyond `launches`, or lacks a key.
+  /// An unknown commit is another one.
+  void resume(const std::string& journal, const std::vector<Case>& cases, int launches, const Origin& here);
 
  private:
   void write(const nlohmann::ordered_json& line);

@@ -91,13 +91,16 @@ TEST_F(OutcomesFile, KeepsWhatARowShowsAndNoTimesOfRanks) {
 class Resumed : public OutcomesFile {
  protected:
   /// The line of a record of a case, as a bench of this commit writes it in `launch`.
-  std::string line(int index, int launch, std::vector<double> seconds, const std::string& commit = "abc") {
+  std::string line(int index, int launch, std::vector<double> seconds, const std::string& commit = "abc",
+                   const std::string& run = "the run") {
     Record record;
+    record.warmup = 5;
+    record.rounds = 20;
     record.bench_case = options_.cases[index];
     record.samples.seconds = std::move(seconds);
     if (record.is_timed()) record.summary = summarise(record.samples.seconds);
     return line_of(
-        json_of(record, {.machine = {.host = "here"}, .commit = commit, .run = "the run", .launch = launch}));
+        json_of(record, {.machine = {.host = "here"}, .commit = commit, .run = run, .launch = launch}));
   }
   void resume(Outcomes& outcomes, const std::string& lines, const Origin& here = {"here", "abc"}) {
     std::ofstream(path_) << lines;
@@ -118,7 +121,7 @@ class Resumed : public OutcomesFile {
 TEST_F(Resumed, ResumesFromAFileAlone) {
   Outcomes outcomes(path_);
   for (const char* odd : {"/", "/dev/zero", "no such file"})
-    EXPECT_THROW(outcomes.resume(odd, options_.cases, 2), UsageError) << odd;
+    EXPECT_THROW(outcomes.resume(odd, options_.cases, 2, {"here", "abc"}), UsageError) << odd;
 }
 
 TEST_F(Resumed, TakesOverTimesOfCasesThatThereAre) {
@@ -137,6 +140,23 @@ TEST_F(Resumed, NamesTheLineThatItRefuses) {
   EXPECT_THAT(refusal(line(0, 3, {1})), HasSubstr("beyond --launches"));
   EXPECT_THAT(refusal(line(0, 1, {})), HasSubstr("'seconds'"));
   EXPECT_EQ(refusal(line(0, 1, {1})), "");
+}
+
+TEST_F(Resumed, TakesTheLastRunOfAFileOfSeveral) {
+  Outcomes outcomes;
+  resume(outcomes, line(0, 1, {1}, "old", "one") + "\n" + line(0, 7, {2}, "abc", "another") + "\n" +
+                       line(1, 1, {3}, "abc", "the last") + "\n");
+  EXPECT_EQ(outcomes.run(), "the last");
+  EXPECT_EQ(outcomes.ended(), 1u);
+  EXPECT_EQ(outcomes.outcome(1, 1)->seconds(), std::vector<double>{3});
+}
+
+TEST_F(Resumed, TakesNothingOfOtherRounds) {
+  EXPECT_THAT(refusal(line(0, 1, {1}), {"here", "abc", 5, 50}),
+              HasSubstr("line 1: its number of measured rounds is '20', and that of this run is '50'"));
+  EXPECT_THAT(refusal(line(0, 1, {1}), {"here", "abc", 0, 20}),
+              HasSubstr("its number of warm-up rounds is '5'"));
+  EXPECT_EQ(refusal(line(0, 1, {1}), {"here", "abc", 5, 20}), "");
 }
 
 TEST(Launches, EveryOtherOneIsReversedHoweverManyThereAre) {
