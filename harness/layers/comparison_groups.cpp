@@ -170,6 +170,11 @@ void check_layer(const Layer& layer) {
 
 /// Throws UsageError if --attention and --methods exclude one another.
 void check_attention(const RawOperators& raw, const std::vector<std::string>& names) {
+  if (std::find(raw.attentions.begin(), raw.attentions.end(), "softmax") != raw.attentions.end())
+    throw UsageError(
+        "--attention is of linear attention, and softmax attention is chosen by its methods, such as "
+        "--methods "
+        "ring_attention_softmax");
   if (raw.attentions.empty() || has_all_methods(raw)) return;
   for (const std::string& name : names)
     if (find_method(name).attention == Attention::softmax)

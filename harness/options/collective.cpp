@@ -65,8 +65,9 @@ std::vector<std::int64_t> heads_of(const RawCollectives& raw, const Shape& shape
   for (std::uint64_t bytes = raw.min_bytes; bytes <= max_bytes; bytes *= raw.factor) {
     if (bytes % head_bytes != 0)
       throw UsageError(
-          fmt::format("--min-bytes: a state of {} bytes cannot be cut into heads of {} ({} x {} f32)", bytes,
-                      head_bytes, shape.d_k, shape.d_v));
+          fmt::format("--min-bytes: a state of {} bytes cannot be cut into heads of {} bytes ({} x {} f32); "
+                      "--d-k and --d-v make them smaller",
+                      bytes, head_bytes, shape.d_k, shape.d_v));
     ladder.push_back(static_cast<std::int64_t>(bytes / head_bytes));
   }
   return ladder;

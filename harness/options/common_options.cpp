@@ -100,7 +100,8 @@ void CommonOptions::declare_axes() {
       .list()
       .range(1, 16384)
       .shows_default("2 to 4, as cores fit");
-  flags_.add("--baseline", options_.baseline, "the row that all ratios refer to");
+  flags_.add("--baseline", options_.baseline,
+             "the row that the ratios of --wide, --csv and records refer to");
   flags_.begin(FlagGroup::run);
   flags_
       .add("--ranks-per-node", axes_.ranks_per_node,

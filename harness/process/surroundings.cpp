@@ -28,13 +28,13 @@ std::vector<std::string> names_of_variables() {
   return all;
 }
 
-/// Says once that a launch of one rank is none.
+/// Says once that a launch of one rank is taken for none.
 void tell(const std::vector<std::string>& left_aside) {
   if (left_aside.empty()) return;
   Line line;
   for (const std::string& variable : left_aside)
     line << (&variable == &left_aside.front() ? "" : ", ") << variable;
-  line << ": a launch of one rank is none, so these are left aside, and ranks are started on this host";
+  line << ": these speak of one rank, so they are left aside, and ranks are started on this host";
 }
 
 }  // namespace

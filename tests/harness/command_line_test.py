@@ -210,6 +210,9 @@ class Operators(unittest.TestCase):
         refused = run("--attention", "gdn", "--methods", "zeco,ulysses_softmax", bench=OPERATOR_BENCH)
         self.assertEqual(refused.returncode, 2)
         self.assertIn("--attention is of linear attention, and the method 'ulysses_softmax' is not", refused.stderr)
+        refused = run("--attention", "gdn,softmax", "--methods", "zeco", bench=OPERATOR_BENCH)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("softmax attention is chosen by its methods", refused.stderr)
 
     def test_another_scan_and_head_groups(self):
         records = self.records("--methods", "zeco", "--scan", "two_shot", "--groups", "2", "--ranks", "3")

@@ -56,7 +56,7 @@ class Surroundings(InAnEnvironment):
                                           ("OMPI_COMM_WORLD_SIZE", {}, mpirun)):
             with self.subTest(name):
                 errors = self.errors_with_rows(2, variables, "--ranks", "2", launcher=launcher)
-                self.assertRegex(errors, rf"^baton: [^\n]*{name}=[^\n]*: a launch of one rank is none, so these are left aside, "
+                self.assertRegex(errors, rf"^baton: [^\n]*{name}=[^\n]*: these speak of one rank, so they are left aside, "
                                          r"and ranks are started on this host\n$")
 
     def test_the_doctor_starts_ranks_too(self):
