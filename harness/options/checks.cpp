@@ -60,13 +60,11 @@ void refuse_unless_harmless(const std::string& argument) {
                    "_list_tests, _out, _out_format and _context; -n sets the rounds, -N repeats the sweep");
 }
 
-/// The files that a run replaces or appends to, but for that of --json.
+/// The files that a run replaces or appends to, but for those of --json and --export.
 std::vector<NamedFile> outputs_of(const Options& options) {
   constexpr std::string_view benchmark_out = "--benchmark_out";
   std::vector<NamedFile> outputs{
       {"--csv", options.csv}, {"--trace", options.trace}, {"--calibrate", options.calibrate}};
-  if (const ExportFormat* format = export_formats().find(options.exported.format))
-    outputs.push_back({"--export", options.exported.path + ".0" + format->suffix});
   for (const std::string& argument : options.benchmark_arguments)
     if (argument.rfind(std::string(benchmark_out) + "=", 0) == 0)
       outputs.push_back({std::string(benchmark_out), argument.substr(benchmark_out.size() + 1)});
@@ -82,6 +80,37 @@ void refuse_records(const NamedFile& output) {
   if (first.is_object() && first.contains("bench"))
     throw UsageError(fmt::format("{}: {} has records, which would be lost: name another file", output.flag,
                                  quoted(output.path)));
+}
+
+/// Throws UsageError if the format is not built in, if there is not exactly one case, or if the case
+/// cannot run or be told in the format.
+void require_export(const Export& asked, const std::vector<Case>& cases) {
+  if (asked.format.empty()) return;
+  const ExportFormat* const format = export_formats().find(asked.format);
+  if (format == nullptr) {
+    std::string known;
+    for (const ExportFormat* format : export_formats().all())
+      known += (known.empty() ? "" : ", ") + format->name;
+    throw UsageError(fmt::format("--export {}: this build knows {}", asked.format,
+                                 known.empty()
+                                     ? "no format, for libprotobuf was not there (Debian's libprotobuf-dev)"
+                                     : "only " + known));
+  }
+  if (cases.size() != 1)
+    throw UsageError(fmt::format("--export takes a single case, but these flags ask for {}", cases.size()));
+  const Case& only = cases.front();
+  if (const Refusal refusal = only.workload->unsupported(only.ranks))
+    throw UsageError("--export: " + refusal.reason());
+  format->text(only.workload->build_rank(0, only.split(1)), only.name());  // which may refuse
+}
+
+/// The files of --export.
+std::vector<NamedFile> exports_of(const Options& options) {
+  std::vector<NamedFile> files;
+  if (options.exported.format.empty()) return files;
+  for (const std::string& path : export_files(options.exported, options.cases.front().ranks))
+    files.push_back({"--export", path});
+  return files;
 }
 
 /// Throws UsageError, with the reason of the system, if the file of --resume cannot be read.
@@ -152,31 +181,27 @@ void refuse_too_many_processes(const Options& options) {
   refuse_too_many_processes(options.processes(), ", or take --executor simulator or local");
 }
 
-void require_export(const Export& asked, const std::vector<Case>& cases) {
-  if (asked.format.empty()) return;
-  const ExportFormat* const format = export_formats().find(asked.format);
-  if (format == nullptr) {
-    std::string known;
-    for (const ExportFormat* format : export_formats().all())
-      known += (known.empty() ? "" : ", ") + format->name;
-    throw UsageError(fmt::format("--export {}: this build knows {}", asked.format,
-                                 known.empty()
-                                     ? "no format, for libprotobuf was not there (Debian's libprotobuf-dev)"
-                                     : "only " + known));
+void require_exports(const Options& options) {
+  require_export(options.exported, options.cases);
+  std::vector<NamedFile> others = outputs_of(options);
+  others.insert(others.end(), {{"--json", options.journal},
+                               {"--resume", options.resume},
+                               {"--topology", options.topology}});
+  const std::vector<NamedFile> files = exports_of(options);
+  for (const NamedFile& file : files) {
+    // One after the other: of all ranks they are more files than may be open. Where the first can be
+    // made, the others can.
+    if (file.path != files.front().path && access(file.path.c_str(), F_OK) != 0) continue;
+    require_files({file}, others);
+    refuse_records(file);
   }
-  if (cases.size() != 1)
-    throw UsageError(fmt::format("--export takes a single case, but these flags ask for {}", cases.size()));
-  const Case& only = cases.front();
-  if (const Refusal refusal = only.workload->unsupported(only.ranks))
-    throw UsageError("--export: " + refusal.reason());
-  format->text(only.workload->build_rank(0, only.split(1)), only.name());  // which may refuse
 }
 
 void require_outputs(const Options& options) {
   if (!options.trace.empty() && options.cases.size() != 1)
     throw UsageError(
         fmt::format("--trace takes a single case, but these flags ask for {}", options.cases.size()));
-  require_export(options.exported, options.cases);
+  require_exports(options);
   if (!options.calibrate.empty()) options.calibrated_ranks();  // which may refuse
   require_readable(options.resume);
   std::vector<NamedFile> outputs = outputs_of(options);
@@ -184,7 +209,9 @@ void require_outputs(const Options& options) {
   for (const NamedFile& replaced : {NamedFile{"--trace", options.trace}, {"--calibrate", options.calibrate}})
     refuse_records(replaced);
   outputs.push_back({"--json", options.journal});  // which may go on where --resume ends
-  require_files(outputs, {{"--topology", options.topology}});
+  std::vector<NamedFile> others = exports_of(options);
+  others.push_back({"--topology", options.topology});
+  require_files(outputs, others);
 }
 
 }  // namespace baton

@@ -14,7 +14,6 @@
 namespace baton {
 
 struct Case;
-struct Export;
 struct Options;
 
 /// The topology of --topology, if it was given. Throws UsageError if it cannot be read, or if the
@@ -37,9 +36,10 @@ void refuse_too_many_processes(const Options& options);
 /// or if a trace is asked for and there is not exactly one case.
 void require_outputs(const Options& options);
 
-/// Throws UsageError if the format is not built in, if there is not exactly one case, or if the
-/// case cannot run or be told in the format.
-void require_export(const Export& asked, const std::vector<Case>& cases);
+/// Throws UsageError if the format of --export is not built in, if there is not exactly one case, if
+/// the case cannot run or be told in the format, or if a file of a rank is no place for an output, is
+/// also that of another flag, or has records.
+void require_exports(const Options& options);
 
 /// Throws UsageError if a tensor [a, b, c] of f32 is larger than 8 TiB.
 void check_size(std::int64_t a, std::int64_t b, std::int64_t c);

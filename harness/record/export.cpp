@@ -14,15 +14,24 @@ Registry<ExportFormat>& export_formats() {
   return all;
 }
 
+std::vector<std::string> export_files(const Export& asked, int ranks) {
+  std::vector<std::string> files;
+  const ExportFormat* const format = export_formats().find(asked.format);
+  if (format == nullptr) return files;
+  for (int rank = 0; rank < ranks; ++rank)
+    files.push_back(fmt::format("{}.{}{}", asked.path, rank, format->suffix));
+  return files;
+}
+
 std::string export_case(const Export& asked, const Case& bench_case, int blocks) {
   if (asked.format.empty()) return {};
   const ExportFormat& format = export_formats().at(asked.format);
-  const auto file = [&](int rank) { return fmt::format("{}.{}{}", asked.path, rank, format.suffix); };
+  const std::vector<std::string> files = export_files(asked, bench_case.ranks);
   for (int rank = 0; rank < bench_case.ranks; ++rank)
-    write_text(file(rank), format.text(bench_case.workload->build_rank(rank, bench_case.split(blocks)),
-                                       bench_case.name()));
-  return fmt::format("# {}, a file a rank: {} to {}\n", format.summary, printable(file(0)),
-                     printable(file(bench_case.ranks - 1)));
+    write_text(files[rank], format.text(bench_case.workload->build_rank(rank, bench_case.split(blocks)),
+                                        bench_case.name()));
+  return fmt::format("# {}, a file a rank: {} to {}\n", format.summary, printable(files.front()),
+                     printable(files.back()));
 }
 
 }  // namespace baton

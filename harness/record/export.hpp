@@ -43,8 +43,12 @@ struct RegisteredExportFormat {
   }
 };
 
-/// Writes the schedule of each rank of a case in `blocks` blocks, rank by rank, to PATH.RANK and
-/// the suffix of the format. Returns the line that says so; an empty one if nothing is asked for.
+/// The files of --export, one for each of `ranks` ranks: PATH.RANK and the suffix of the format. None
+/// if nothing is asked for.
+std::vector<std::string> export_files(const Export& asked, int ranks);
+
+/// Writes the schedule of each rank of a case in `blocks` blocks, rank by rank, to the files of the
+/// export. Returns the line that says so; an empty one if nothing is asked for.
 /// Throws SystemError if a file cannot be written, and what the format throws.
 std::string export_case(const Export& asked, const Case& bench_case, int blocks);
 

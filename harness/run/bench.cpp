@@ -78,7 +78,7 @@ int run_cases(const Options& options, const std::optional<Topology>& topology, c
 }
 
 void dry_run(const Options& options) {
-  require_export(options.exported, options.cases);
+  require_exports(options);
   print_dry_run(options.cases, options.print_schedules);
   if (options.exported.format.empty()) return;
   const Case& first = options.cases.front();

@@ -92,6 +92,37 @@ class BadInput(unittest.TestCase):
             both = f"{folder}/both.json"
             self.refuse_alone("--calibrate", both, "-J", both, "--ranks", "2", words="--calibrate and --json name the same file")
 
+    def test_an_export_destroys_nothing(self):
+        record = '{"schema":1,"bench":"collective"}\n'
+        for rank, more in ((0, []), (1, []), (0, ["--dry-run"]), (1, ["--dry-run"])):
+            with tempfile.TemporaryDirectory() as folder, self.subTest(rank=rank, more=more):
+                file, link = f"{folder}/x.{rank}.et", f"{folder}/link"
+                words = ["--collectives", "all_scan", "--executor", "local", "--ranks", "2", *SMALL, *more, "--export", "chakra",
+                         f"{folder}/x"]
+                if "knows no format" in run(*words, "--dry-run").stderr:
+                    self.skipTest("no libprotobuf here")
+                for name in os.listdir(folder):
+                    os.remove(f"{folder}/{name}")
+                if not more:
+                    self.refuse_alone(*words, "-J", file, words="name the same file")
+                self.assertEqual(os.listdir(folder), [])
+                os.symlink(file, link)
+                for flag, text in (("--topology", machine_text()), ("--resume", record), ("-J", record), ("-J", ""),
+                                   ("--csv", "a,b\n")):
+                    self.kept(file, text, *words, flag, link, told="name the same file")
+                self.kept(file, record, *words, told="has records, which would be lost")
+                os.remove(file)
+                os.mkfifo(file)
+                self.refuse_alone(*words, words="it is a pipe or a device")
+
+    def kept(self, path, text, *arguments, told):
+        """Refuses, and the file holds what it held."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        self.refuse_alone(*arguments, words=told)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), text)
+
     def test_calibrations_that_cannot_be(self):
         with tempfile.TemporaryDirectory() as folder:
             four = os.path.join(TOPOLOGIES, "h200-4.json")
