@@ -184,9 +184,9 @@ void refuse_too_many_processes(const Options& options) {
 void require_exports(const Options& options) {
   require_export(options.exported, options.cases);
   std::vector<NamedFile> others = outputs_of(options);
-  others.insert(others.end(), {{"--json", options.journal},
-                               {"--resume", options.resume},
-                               {"--topology", options.topology}});
+  others.insert(
+      others.end(),
+      {{"--json", options.journal}, {"--resume", options.resume}, {"--topology", options.topology}});
   const std::vector<NamedFile> files = exports_of(options);
   for (const NamedFile& file : files) {
     // One after the other: of all ranks they are more files than may be open. Where the first can be
