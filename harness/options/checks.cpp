@@ -206,8 +206,9 @@ void require_outputs(const Options& options) {
   require_readable(options.resume);
   std::vector<NamedFile> outputs = outputs_of(options);
   require_files(outputs, {{"--resume", options.resume}});
-  for (const NamedFile& replaced : {NamedFile{"--trace", options.trace}, {"--calibrate", options.calibrate}})
-    refuse_records(replaced);
+  // A CSV file is appended to.
+  for (const NamedFile& output : outputs)
+    if (output.flag != "--csv") refuse_records(output);
   outputs.push_back({"--json", options.journal});  // which may go on where --resume ends
   std::vector<NamedFile> others = exports_of(options);
   others.push_back({"--topology", options.topology});

@@ -115,6 +115,13 @@ class BadInput(unittest.TestCase):
                 os.mkfifo(file)
                 self.refuse_alone(*words, words="it is a pipe or a device")
 
+    def test_no_output_replaces_records(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/records.jsonl"
+            one = ["--collectives", "all_scan", "--executor", "local", "--ranks", "2", *SMALL]
+            for more in ["--benchmark_out=" + path], ["--trace", path]:
+                self.kept(path, '{"schema":1,"bench":"collective"}\n', *one, *more, told="has records, which would be lost")
+
     def kept(self, path, text, *arguments, told):
         """Refuses, and the file holds what it held."""
         with open(path, "w", encoding="utf-8") as file:
