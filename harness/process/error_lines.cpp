@@ -40,6 +40,12 @@ bool follows_a_cause(const std::string& notice) {
   return has_one_of(notice, {"It looks like orte_init failed", "It looks like MPI_INIT failed"});
 }
 
+/// True for a line of a library of the launcher, such as libevent's "[warn] Epoll MOD(1) on fd 25
+/// failed." while it ends its processes, or of its answer to a second signal.
+bool is_noise(const std::string& line) {
+  return line.starts_with("[warn] ") || line.starts_with("mpiexec: abort is already in progress");
+}
+
 /// True for a line that tells where in Open MPI an error was met, or that it was met again.
 bool is_trace(const std::string& line) {
   return has_one_of(line, {" *** ", "ORTE_ERROR_LOG", "help message", "orte_base_help_aggregate"});
@@ -73,7 +79,7 @@ void ErrorLines::take() {
   } else if (is_of_launcher()) {
     if (cause_line_.empty() && cause_.empty() && !is_trace(line_))
       cause_line_ = in_one_line(line_.substr(line_.find("] ") + 2));
-  } else {
+  } else if (!is_noise(line_)) {
     pass_on();
   }
 }

@@ -78,7 +78,9 @@ TEST(ErrorLines, ANoticeMayStandBetweenStars) {
 
 TEST(ErrorLines, TheRestPassesThrough) {
   testing::internal::CaptureStderr();
-  read("a warning of a library\nbaton: rank 1 died\n");
+  read(
+      "a warning of a library\nbaton: rank 1 died\n[warn] Epoll MOD(1) on fd 25 failed. Old events were 6\n"
+      "mpiexec: abort is already in progress...hit ctrl-c again to forcibly terminate\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "a warning of a library\n");
 }
 
