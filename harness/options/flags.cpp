@@ -54,11 +54,11 @@ std::string shown(const std::vector<Value>& values) {
 /// One value of a flag, which may take a list of them.
 template <class Value>
 struct WordOf {
-  using type = Value;
+  using Type = Value;
 };
 template <class Value>
 struct WordOf<std::vector<Value>> {
-  using type = Value;
+  using Type = Value;
 };
 
 constexpr std::array group_titles{"What is compared", "Sizes", "How it runs", "Simulator", "Output"};
@@ -193,7 +193,7 @@ Flags::~Flags() = default;
 
 template <FlagValue Value>
 Flag Flags::add(const std::string& names, Value& value, const std::string& help) {
-  using Word = typename WordOf<Value>::type;
+  using Word = typename WordOf<Value>::Type;
   constexpr bool is_text = std::same_as<Word, std::string>;
   const auto rules = std::make_shared<FlagRules>();
   rules->kind = is_text ? "text" : std::integral<Word> ? "whole" : "real";
