@@ -82,8 +82,8 @@ void refuse_records(const NamedFile& output) {
                                  quoted(output.path)));
 }
 
-/// Throws UsageError if the format is not built in, if there is not exactly one case, or if the case
-/// cannot run or be told in the format.
+/// Throws UsageError if the format is not built in, if there is not exactly one case, or if the
+/// case cannot run or be told in the format.
 void require_export(const Export& asked, const std::vector<Case>& cases) {
   if (asked.format.empty()) return;
   const ExportFormat* const format = export_formats().find(asked.format);
@@ -189,8 +189,8 @@ void require_exports(const Options& options) {
       {{"--json", options.journal}, {"--resume", options.resume}, {"--topology", options.topology}});
   const std::vector<NamedFile> files = exports_of(options);
   for (const NamedFile& file : files) {
-    // One after the other: of all ranks they are more files than may be open. Where the first can be
-    // made, the others can.
+    // One after the other: of all ranks they are more files than may be open. Where the first can
+    // be made, the others can.
     if (file.path != files.front().path && access(file.path.c_str(), F_OK) != 0) continue;
     require_files({file}, others);
     refuse_records(file);

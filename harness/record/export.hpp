@@ -43,8 +43,8 @@ struct RegisteredExportFormat {
   }
 };
 
-/// The files of --export, one for each of `ranks` ranks: PATH.RANK and the suffix of the format. None
-/// if nothing is asked for.
+/// The files of --export, one for each of `ranks` ranks: PATH.RANK and the suffix of the format.
+/// None if nothing is asked for.
 std::vector<std::string> export_files(const Export& asked, int ranks);
 
 /// Writes the schedule of each rank of a case in `blocks` blocks, rank by rank, to the files of the

@@ -69,7 +69,7 @@ struct Found {
   nlohmann::json json;
 };
 
-/// The lines of a file of records that are of `cases`: those of the run that wrote the last of them.
+/// The lines of a file of records that are of `cases`, of the run that wrote the last of them.
 std::vector<Found> last_run(std::istream& file, const std::vector<Case>& cases) {
   std::map<std::pair<std::string, int>, int> indices;
   for (int index = 0; index < static_cast<int>(cases.size()); ++index)
