@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a scan must give, folded serially in double, and how far a wire that rounds may lead away
-// from it (docs/metrics.md).
+// from it (docs/metrics/derivations.md).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr double bf16_rms_roundoff = 0.43 * bf16_roundoff;
 
 /// The largest relative error of a state that folds the maps of `before` ranks if each message is
 /// rounded by at most `roundoff`; 0 if messages are not rounded. Holds for every algorithm:
-/// docs/metrics.md derives it.
+/// docs/metrics/derivations.md derives it.
 double scan_tolerance(double roundoff, int before);
 
 /// The expected error of one element of a scan on a wire that rounds to bf16.
@@ -27,7 +27,8 @@ struct WireError {
   double variance = 0;   ///< The expected square of the element's error.
 
   /// Takes the map of one more rank, whatever the algorithm. A carry, a decay and a state are each
-  /// rounded at most once on their way into the prefix of the next rank (docs/metrics.md).
+  /// rounded at most once on their way into the prefix of the next rank
+  /// (docs/metrics/derivations.md).
   void take(double decay, double state) {
     constexpr double u = bf16_rms_roundoff * bf16_rms_roundoff;
     variance = decay * decay * (variance + 2 * u * magnitude) + u * state * state;

@@ -2,7 +2,7 @@
 """The estimate of several launches, and what Student's t says of the ratio of two sets of them.
 
 What launches measured is estimated by the geometric mean of their medians, with Student's interval of the mean
-logarithm. harness/measure/statistics.cpp has the same for the benches' tables and records; docs/metrics.md defines it.
+logarithm. harness/measure/statistics.cpp has the same for the benches' tables and records; docs/metrics/derivations.md defines it.
 Other numbers here are natural logarithms of times, so a difference is the logarithm of a ratio and an effect of 5 %
 weighs the same at any size.
 """

@@ -2,7 +2,7 @@
 """The schema of records is one: harness/record/fields.hpp, which a bench prints, its committed copy and the docs agree.
 
   tests/docs/keys_test.py BENCH            tests it
-  tests/docs/keys_test.py --write BENCH    makes the copy and the table of docs/metrics.md anew: run it to mend a failure
+  tests/docs/keys_test.py --write BENCH    rewrites the copy and the table of docs/metrics/keys.md: run it to mend a failure
 
 So are the flags of the benches, which plots/baton/arguments/flags.json lists for ./run.
 """
@@ -17,7 +17,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FLAGS = ROOT / "plots" / "baton" / "arguments" / "flags.json"
 BENCHES = ("collective_bench", "operator_bench", "model_bench")
-COPY, METRICS = ROOT / "plots" / "baton" / "fields.json", ROOT / "docs" / "metrics.md"
+COPY, KEYS, METRICS = ROOT / "plots/baton/fields.json", ROOT / "docs/metrics/keys.md", ROOT / "docs/metrics.md"
 TABLE = re.compile(r"(?<=<!-- keys -->\n).*(?=<!-- end of keys -->)", re.DOTALL)
 HEAD = "| key | role | unit | flag | meaning |\n| --- | --- | --- | --- | --- |\n"
 BENCH = sys.argv.pop()
@@ -52,7 +52,7 @@ def table(fields):
 
 def columns(text):
     """The keys in the second column of the tables of columns."""
-    cells = re.findall(r"(?<=\n)\|[^|\n]*\|([^|\n]*)\|", TABLE.sub("", text))
+    cells = re.findall(r"(?<=\n)\|[^|\n]*\|([^|\n]*)\|", text)
     return {key for cell in cells for key in re.findall(r"`([a-z][a-z0-9_]*)`", cell)}
 
 
@@ -67,7 +67,7 @@ class Keys(unittest.TestCase):
         self.assertTrue(FLAGS.read_text() == flags(), f"{FLAGS} lists other flags; {__doc__}")
 
     def test_the_table_is_made_from_it(self):
-        self.assertTrue(TABLE.search(METRICS.read_text()).group() == table(json.loads(printed())), __doc__)
+        self.assertTrue(TABLE.search(KEYS.read_text()).group() == table(json.loads(printed())), __doc__)
 
     def test_columns_name_keys_that_there_are(self):
         found = columns(METRICS.read_text())
@@ -87,7 +87,7 @@ class Keys(unittest.TestCase):
 def write():
     COPY.write_text(printed())
     FLAGS.write_text(flags())
-    METRICS.write_text(TABLE.sub(lambda _: table(json.loads(printed())), METRICS.read_text()))
+    KEYS.write_text(TABLE.sub(lambda _: table(json.loads(printed())), KEYS.read_text()))
 
 
 if __name__ == "__main__":
