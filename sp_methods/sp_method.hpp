@@ -60,8 +60,7 @@ const char* attention_name(Attention attention, Rule rule, GateKind gate);
 /// twice as many. What a kernel computes beyond the recurrence does not count.
 struct AttentionFlops {
   /// For a token: 2 d_k d_v a head for each product with the state and for what is added to it.
-  /// That is twice for gated linear attention, thrice for a delta and four times for a low-rank
-  /// rule.
+  /// Gated linear attention has two of these, a delta rule three and a low-rank rule four.
   double per_token = 0;
   /// For a token and each token of its sequence: d_k + d_v a head of causal softmax attention,
   /// half of what all pairs need.

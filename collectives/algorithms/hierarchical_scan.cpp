@@ -43,7 +43,7 @@ Map compose(Schedule& s, const std::vector<Map>& maps) {
 }
 
 /// The fold of `slice` over the nodes before this one, by the exclusive scan `scan` over the rail.
-/// It is unset on the first node.
+/// The fold is unset on the first node.
 Map scan_across(Schedule& s, const std::string& scan, int slice, const Map& total, int blocks) {
   const Nodes nodes = s.nodes();
   const int of_slice = (blocks + nodes.full_size() - 1) / nodes.full_size();

@@ -80,7 +80,7 @@ std::map<int, int> places_of_cores() {
   const std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, decltype(&hwloc_topology_destroy)> owner(
       topology, hwloc_topology_destroy);
   hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-  // It asks each core of the host by running there, also on those that this process may not use.
+  // The component x86 runs on each core of the host, also on cores that this process may not use.
   hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   if (hwloc_topology_load(topology) != 0) return place_of;
   hwloc_obj_t core = nullptr;

@@ -57,8 +57,8 @@ int cores_of_rank(const Team& team);
 /// process can tell: ranks are bound to cores of their own, or share all cores.
 int cores_for_each(int ranks);
 
-/// What tells a rank which Baton starts that its launcher leaves it unbound, and to how many cores
-/// it is to bind itself, as a variable of the environment; 0 is to none.
+/// The environment variable that asks a rank which Baton starts to bind itself to `cores` cores; 0
+/// leaves it unbound.
 std::string binding_variable(int cores);
 
 /// Binds this process to cores of its own if `binding_variable` asks for it: those that its rank

@@ -86,9 +86,9 @@ struct NativeCall {
   int blocks = 1;
   /// True when the native must run in reverse rank order.
   bool reversed = false;
-  /// Number of elements of a row of the scanned maps; 0 if the native was not told.
+  /// Number of elements of a row of the scanned maps; 0 unless `native_scan` recorded it.
   std::int64_t row = 0;
-  /// Form of the scanned maps, if the native was told.
+  /// Form of the scanned maps, if `native_scan` recorded it.
   MapForm form = {};
 };
 
