@@ -22,9 +22,3 @@ baton_precompile(model_workloads <fmt/format.h> <nlohmann/json.hpp>)
 
 add_executable(model_bench harness/model_bench.cpp)
 target_link_libraries(model_bench PRIVATE model_workloads models layers harness collectives sp_methods)
-
-if(BATON_CUDA)
-  add_executable(model_kernels_bench harness/micro/model_kernels_bench.cu)
-  target_link_libraries(model_kernels_bench PRIVATE models sp_methods collectives baton_cuda)
-  baton_gpu_program(model_kernels_bench)
-endif()

@@ -1,217 +1,196 @@
 // SPDX-License-Identifier: Apache-2.0
-// One core's rates: Eigen's own product at 64 x 128 x 128, and the kernel paths at d = 128, chunk
-// 64.
+// Times of the kernels of all contracts that methods and models record, one by one: on a core, or
+// on the GPU if the program is the one in bin/gpu. Rates are of the costs that contracts declare.
 //
-//   eigen_product:  C = A B over 64 independent products
-//   forward:        chunk_states, intra_output, inter_output with a prefix
-//   backward:       chunk_state_gradients, intra_gradients, inter_gradients with prefix and suffix
-//   delta:          delta_map, delta_output, delta_correction, delta_state_gradients and
-//                   delta_gradients
-//   rate = sum of the kernels' flops / time
+//   kernels_bench [tokens] [heads] [width]      of one rank; 2048 4 128, on a GPU 16384 16 128
 //
-// Cost: under a second a row. What must hold: forward at least half of eigen_product.
+//   for each method and attention: record the schedule of rank 1 of 4, both passes
+//   a kernel's operands are its step's: drawn inputs, and what the steps before made of them
+//
+// Cost: about a second a row. Results are checked by tests of the kernels.
 #include <benchmark/benchmark.h>
 
-#include <cmath>
-#include <iterator>
-#include <numeric>
-#include <random>
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "sp_methods/kernels/delta.hpp"
-#include "sp_methods/kernels/gla_chunks.hpp"
-#include "sp_methods/kernels/host/tiles.hpp"
-#include "sp_methods/kernels/softmax.hpp"
+#include "collectives/drawn_numbers.hpp"
+#include "collectives/executors/host/memory.hpp"
+#include "harness/micro/step_timer.hpp"
+#include "sp_methods/layer_inputs.hpp"
+#include "sp_methods/sp_method.hpp"
 
 namespace baton {
 namespace {
 
-std::vector<float> normal(std::int64_t count) {
-  static std::mt19937 random(1);
-  std::normal_distribution<float> draw;
-  std::vector<float> out(static_cast<std::size_t>(count));
-  for (float& x : out) x = draw(random);
-  return out;
+class HostStepTimer : public StepTimer {
+ public:
+  explicit HostStepTimer(const Schedule& schedule) : schedule_(schedule), memory_(schedule) {}
+  void write(const Slice& into, std::span<const float> values) override { memory_.write(into, values); }
+  double seconds(const Step& step) override {
+    const HostOperands operands = memory_.operands(step);
+    const auto start = std::chrono::steady_clock::now();
+    run_on_host(schedule_, step, operands);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+ private:
+  const Schedule& schedule_;
+  HostMemory memory_;
+};
+
+constexpr int rank = 1, ranks = 4;
+
+/// A schedule whose steps are timed.
+struct Recording {
+  std::string label;  ///< What recorded it; empty for a model, whose kernels have one layer.
+  Schedule schedule;
+  /// Draws the values of the input called `name`.
+  std::function<void(const std::string& name, std::span<float> values)> draw;
+
+  /// The memory in which all steps have run once. It is kept until another recording asks for its
+  /// own; null if the device lacks a body.
+  StepTimer* timer() const;
+};
+
+StepTimer* Recording::timer() const {
+  static const Recording* last = nullptr;
+  static std::unique_ptr<StepTimer> timer;
+  if (std::exchange(last, this) == this) return timer.get();
+  timer.reset();
+  const auto& on_device = timed_parts().on_device;
+  timer = on_device ? on_device(schedule) : std::make_unique<HostStepTimer>(schedule);
+  if (timer == nullptr) return nullptr;
+  for (const Buffer& buffer : schedule.buffers()) {
+    if (buffer.role != Role::input) continue;
+    std::vector<float> values(static_cast<std::size_t>(buffer.count));
+    draw(buffer.name, values);
+    timer->write(schedule.buffer(buffer.name), values);
+  }
+  for (const Step& step : schedule.steps())
+    if (!step.is_message() && step.verb != Verb::native) timer->seconds(step);
+  return timer.get();
 }
 
-std::vector<float> gates(std::int64_t count, float strength) {
-  auto out = normal(count);
-  for (float& x : out) x = strength * log_sigmoid(x);
-  return out;
+void time_step(benchmark::State& state, const Recording& recording, const Step& step) {
+  StepTimer* const timer = recording.timer();
+  if (timer == nullptr) return state.SkipWithError("a kernel of this layer has no body here");
+  for (auto _ : state) state.SetIterationTime(timer->seconds(step));
+  double flops = 0, bytes = 0;
+  if (step.verb == Verb::compute) {
+    const Kernel& kernel = recording.schedule.kernels()[step.body];
+    flops = kernel.flops;
+    bytes = kernel.bytes;
+  } else {
+    flops = step.combine_flops();
+    for (const auto* operands : {&step.writes, &step.reads})
+      for (const Slice& slice : *operands) bytes += static_cast<double>(slice.bytes());
+  }
+  state.counters["FLOP/s"] = {flops, benchmark::Counter::kIsIterationInvariantRate};
+  state.counters["B/s"] = {bytes, benchmark::Counter::kIsIterationInvariantRate};
 }
 
-void report(benchmark::State& state, double flops) {
-  state.counters["FLOP/s"] = benchmark::Counter(flops, benchmark::Counter::kIsIterationInvariantRate);
-}
-
-void eigen_product(benchmark::State& state) {
-  const Index count = 64, m = 64, n = 128, k = 128;
-  const auto a = normal(count * m * k), b = normal(count * k * n);
-  auto c = normal(count * m * n);
-  for (auto _ : state) {
-    for (Index i = 0; i < count; ++i) {
-      matrix_at(c.data(), i, m, n).noalias() = matrix_at(a.data(), i, m, k) * matrix_at(b.data(), i, k, n);
+/// Registers the steps of recordings, each kernel once for each label.
+class Steps {
+ public:
+  void add(std::shared_ptr<const Recording> recording) {
+    for (const Step& step : recording->schedule.steps()) {
+      if (step.verb != Verb::compute && step.verb != Verb::combine) continue;
+      const std::string kernel = step.verb == Verb::compute ? recording->schedule.kernels()[step.body].name
+                                 : step.writes.size() == 2  ? "compose"
+                                                            : "apply";
+      const std::string name = recording->label.empty() ? kernel : kernel + "/" + recording->label;
+      if (!known_.insert(name).second) continue;
+      known_.insert(kernel);
+      benchmark::RegisterBenchmark(
+          name.c_str(), [recording, &step](benchmark::State& state) { time_step(state, *recording, step); })
+          ->UseManualTime()
+          ->Unit(benchmark::kMicrosecond);
     }
-    benchmark::ClobberMemory();
   }
-  report(state, 2.0 * static_cast<double>(count * m * n * k));
-}
 
-/// The tensors of one rank with the paper's head size.
-struct Layer {
-  Layer(GateKind kind, float strength)
-      : shape{2048, 4, 128, 128, 64, kind},
-        q(normal(shape.tokens * shape.heads * shape.d_k)),
-        k(normal(shape.tokens * shape.heads * shape.d_k)),
-        v(normal(shape.tokens * shape.heads * shape.d_v)),
-        d_o(normal(shape.tokens * shape.heads * shape.d_v)),
-        g(gates(shape.tokens * shape.heads * shape.gate_width(), strength)),
-        incoming(normal(shape.heads * shape.d_k * shape.d_v)) {}
-
-  GlaInputs inputs() const { return {q.data(), k.data(), v.data(), g.empty() ? nullptr : g.data()}; }
-
-  LayerShape shape;
-  std::vector<float> q, k, v, d_o, g, incoming;
+ private:
+  std::set<std::string> known_;
 };
 
-struct StateRoom {
-  explicit StateRoom(const LayerShape& s)
-      : states(normal(s.heads * s.chunks() * s.d_k * s.d_v)),
-        decays(normal(s.heads * s.chunks() * s.d_k)),
-        map_decay(normal(s.heads * s.d_k)),
-        map_state(normal(s.heads * s.d_k * s.d_v)) {}
-  ChunkStates::Operands<OnHost> states_of(const Layer& layer) {
-    return {layer.inputs(), states.data(), decays.data(), map_decay.data(), map_state.data()};
+void add_layer(Steps& steps, const SpMethod& method, const Layer& layer) {
+  if (method.unsupported && method.unsupported(layer, ranks)) return;
+  const LayerShape& share = layer.share;
+  const bool is_decay = method.attention == Attention::linear && layer.rule == Rule::decay;
+  std::string label = attention_name(method.attention, layer.rule, share.gate);
+  if (is_decay) label += std::string("_") + to_string(share.gate);
+  if (layer.kernels.softmax == SoftmaxBody::cudnn) label += "_cudnn";
+  const LayerInputValues inputs({.attention = method.attention,
+                                 .share = share,
+                                 .ranks = ranks,
+                                 .dtype = layer.dtype,
+                                 .rule = layer.rule});
+  const Positions positions = positions_of(method, rank, ranks, share.tokens);
+  steps.add(std::make_shared<Recording>(
+      Recording{label, build(method, layer, rank, ranks),
+                [inputs, positions](const std::string& name, std::span<float> values) {
+                  inputs.fill(name, positions, 0, values);
+                }}));
+}
+
+void add_layers(Steps& steps, const SpMethod& method, Layer layer) {
+  if (method.attention == Attention::softmax) {
+    layer.share.gate = GateKind::none;
+    add_layer(steps, method, layer);
+    layer.kernels.softmax = SoftmaxBody::cudnn;
+    if (timed_parts().on_device && !cudnn_library().lacking()) add_layer(steps, method, layer);
+    return;
   }
-  ChunkStateGradients::Operands<OnHost> gradients_of(const Layer& layer) {
-    return {layer.inputs(), layer.d_o.data(), states.data(),
-            decays.data(),  map_decay.data(), map_state.data()};
+  for (const Rule rule : method.rules)
+    for (const GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none}) {
+      layer.rule = rule;
+      layer.share.gate = gate;
+      add_layer(steps, method, layer);
+    }
+}
+
+void add_model(Steps& steps, const StepSizes& sizes) {
+  const auto draw = [](const std::string& name, std::span<float> values) {
+    const bool are_tokens = name == "ids" || name == "targets";
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = are_tokens ? static_cast<float>(mixed(i) % 32000) : 0.02F * normal_value(i);
+  };
+  steps.add(std::make_shared<Recording>(Recording{"", timed_parts().model(sizes), draw}));
+}
+
+void add_all(const StepSizes& sizes) {
+  Steps steps;
+  Layer layer{.share = {sizes.tokens, sizes.heads, sizes.width, sizes.width},
+              .pass = Pass::both,
+              .dtype = sizes.dtype};
+  for (const bool segmented : {false, true}) {
+    layer.segmented = segmented;
+    for (const SpMethod* method : sp_methods())
+      if (segmented || sizes.dtype == Dtype::f32) add_layers(steps, *method, layer);
   }
-  ChunkEdges<OnHost> edges(const Layer& layer) const {
-    return {states.data(), decays.data(), layer.incoming.data()};
-  }
-  std::vector<float> states, decays, map_decay, map_state;
-};
-
-/// Times part number `part` of `parts`, from 1, or all of them in order if it is 0.
-template <class... Parts>
-void time_parts(benchmark::State& state, int part, const Parts&... parts) {
-  for (auto _ : state) {
-    int number = 0;
-    const auto run = [&](const auto& body) {
-      if (++number == part || part == 0) body();
-    };
-    (run(parts), ...);
-    benchmark::ClobberMemory();
-  }
+  if (timed_parts().model) add_model(steps, sizes);
 }
 
-/// Times the forward kernels. Arguments: the gate strength in thousandths, then the part: 0 all, 1
-/// states, 2 intra, 3 inter.
-void forward(benchmark::State& state, GateKind kind) {
-  const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
-  const int part = static_cast<int>(state.range(1));
-  const Chunks p{layer.shape};
-  StateRoom room(layer.shape);
-  auto o = normal(layer.shape.tokens * layer.shape.heads * layer.shape.d_v);
-  ChunkStates::on_host(room.states_of(layer), p);
-  time_parts(
-      state, part, [&] { ChunkStates::on_host(room.states_of(layer), p); },
-      [&] {
-        IntraOutput::on_host({layer.inputs(), o.data()}, p);
-      },
-      [&] {
-        InterOutput::on_host({layer.inputs(), room.edges(layer), o.data()}, p);
-      });
-  const double flops[] = {ChunkStates::flops(p), IntraOutput::flops(p), InterOutput::flops(p)};
-  report(state, part == 0 ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
+int run(int count, char** arguments) {
+  benchmark::Initialize(&count, arguments);
+  const bool is_gpu = static_cast<bool>(timed_parts().on_device);
+  const auto argument = [&](int i, std::int64_t otherwise) {
+    return i < count ? std::strtoll(arguments[i], nullptr, 10) : otherwise;
+  };
+  add_all({argument(1, is_gpu ? 16384 : 2048), argument(2, is_gpu ? 16 : 4), argument(3, 128),
+           is_gpu ? Dtype::bf16 : Dtype::f32});
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
 }
-
-/// Times the backward kernels. Arguments: the gate strength in thousandths, then the part: 0 all, 1
-/// state gradients, 2 intra, 3 inter.
-void backward(benchmark::State& state, GateKind kind) {
-  const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
-  const int part = static_cast<int>(state.range(1));
-  const Chunks p{layer.shape};
-  StateRoom before(layer.shape), after(layer.shape);
-  auto dq = layer.q, dk = layer.k, dv = layer.v, dg = layer.g;
-  const GlaGradients out{dq.data(), dk.data(), dv.data(), dg.data()};
-  const float* d_o = layer.d_o.data();
-  ChunkStates::on_host(before.states_of(layer), p);
-  ChunkStateGradients::on_host(after.gradients_of(layer), p);
-  time_parts(
-      state, part, [&] { ChunkStateGradients::on_host(after.gradients_of(layer), p); },
-      [&] {
-        IntraGradients::on_host({layer.inputs(), d_o, out}, p);
-      },
-      [&] {
-        InterGradients::on_host({layer.inputs(), d_o, before.edges(layer), after.edges(layer), out}, p);
-      });
-  const double flops[] = {ChunkStateGradients::flops(p), IntraGradients::flops(p), InterGradients::flops(p)};
-  report(state, part == 0 ? flops[0] + flops[1] + flops[2] : flops[part - 1]);
-}
-
-/// Times the kernels of a delta rule. Arguments: the gate strength in thousandths, then the part: 0
-/// all, 1 map, 2 output, 3 correction, 4 state gradients, 5 gradients.
-void delta(benchmark::State& state, GateKind kind) {
-  const Layer layer(kind, static_cast<float>(state.range(0)) * 1e-3F);
-  const int part = static_cast<int>(state.range(1));
-  const Chunks p{layer.shape};
-  auto k = layer.k;  // of length about one
-  for (float& x : k) x /= std::sqrt(static_cast<float>(layer.shape.d_k));
-  const std::vector<float> beta(static_cast<std::size_t>(layer.shape.tokens * layer.shape.heads), 0.5F);
-  GlaInputs of = layer.inputs();
-  of.k = k.data();
-  const DeltaInputs<OnHost> in{of, beta.data()};
-  const float *d_o = layer.d_o.data(), *incoming = layer.incoming.data();
-  auto o = layer.v, dq = layer.q, dk = layer.k, dv = layer.v, dg = layer.g, dbeta = beta;
-  auto matrix = layer.incoming, map_state = layer.incoming;
-  const DeltaGradientsOut<OnHost> out{{dq.data(), dk.data(), dv.data(), dg.data()}, dbeta.data()};
-  time_parts(
-      state, part,
-      [&] {
-        DeltaMap::on_host({in, matrix.data(), map_state.data()}, p);
-      },
-      [&] {
-        DeltaOutput::on_host({in, incoming, o.data()}, p);
-      },
-      [&] {
-        DeltaCorrection::on_host({in, dq.data()}, p);
-      },
-      [&] {
-        DeltaStateGradients::on_host({in, d_o, map_state.data()}, p);
-      },
-      [&] {
-        DeltaGradients::on_host({in, d_o, incoming, incoming, out}, p);
-      });
-  const double flops[] = {DeltaMap::flops(p), DeltaOutput::flops(p), DeltaCorrection::flops(p),
-                          DeltaStateGradients::flops(p), DeltaGradients::flops(p)};
-  report(state, part == 0 ? std::accumulate(std::begin(flops), std::end(flops), 0.0) : flops[part - 1]);
-}
-
-void softmax(benchmark::State& state) {
-  const SoftmaxShape s{
-      1024, 1024, 2, 128, 128, contiguous_positions(state.range(0), 1024), contiguous_positions(0, 1024)};
-  const auto q = normal(1024 * 2 * 128), k = normal(1024 * 2 * 128), v = normal(1024 * 2 * 128);
-  auto out = normal(1024 * 2 * 128), lse = normal(1024 * 2);
-  for (auto _ : state)
-    SoftmaxBlock::on_host({.in = {q.data(), k.data(), v.data()}, .out = out.data(), .lse = lse.data()}, s);
-  report(state, SoftmaxBlock::flops(s));
-}
-
-const std::vector<std::vector<std::int64_t>> gentle_parts{{62}, {0, 1, 2, 3}};
-
-BENCHMARK(eigen_product);
-BENCHMARK_CAPTURE(forward, vector, GateKind::vector)->ArgsProduct(gentle_parts)->Args({8000, 0});
-BENCHMARK_CAPTURE(forward, scalar, GateKind::scalar)->ArgsProduct({{62}, {0}});
-BENCHMARK_CAPTURE(forward, none, GateKind::none)->ArgsProduct({{62}, {0}});
-BENCHMARK_CAPTURE(backward, vector, GateKind::vector)->ArgsProduct(gentle_parts)->Args({8000, 0});
-BENCHMARK_CAPTURE(backward, scalar, GateKind::scalar)->ArgsProduct({{62}, {0}});
-BENCHMARK_CAPTURE(backward, none, GateKind::none)->ArgsProduct({{62}, {0}});
-BENCHMARK_CAPTURE(delta, vector, GateKind::vector)->ArgsProduct({{62}, {0, 1, 2, 3, 4, 5}})->Args({8000, 0});
-BENCHMARK_CAPTURE(delta, scalar, GateKind::scalar)->ArgsProduct({{62}, {0}});
-BENCHMARK_CAPTURE(delta, none, GateKind::none)->ArgsProduct({{62}, {0}});
-BENCHMARK(softmax)->Arg(0)->Arg(1);
 
 }  // namespace
 }  // namespace baton
+
+int main(int count, char** arguments) { return baton::run(count, arguments); }

@@ -22,16 +22,6 @@ class RanksOnOneGpu : public OneProcessExecutor<DeviceMemory> {
     return {};
   }
 
-  /// Runs once; calls before(rank, step) and after(rank, step) around what is enqueued for a step.
-  template <class Before, class After>
-  void run_between(Before before, After after) {
-    for (const Turn& turn : order()) {
-      before(turn.rank, turn.step);
-      take(turn);
-      after(turn.rank, turn.step);
-    }
-  }
-
   void synchronise() override { cuda(cudaDeviceSynchronize()); }
   double run() override {
     for (const Turn& turn : order()) take(turn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer with a delta rule in device memory, one rank's share of it, and the calls of its two
-// passes: for the test of the device bodies and for the benches. A layer with a low-rank rule has
-// the same passes (low_rank/layer_rank.cuh).
+// passes: for the test of the device bodies. A layer with a low-rank rule has the same passes
+// (low_rank/layer_rank.cuh).
 #pragma once
 
 #include <memory>

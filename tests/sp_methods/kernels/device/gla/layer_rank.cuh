@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer of gated linear attention in device memory, one rank's share of it, and the calls of its
-// two passes in order: for the test of the device bodies and for the benches.
+// two passes: for the test of the device bodies.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -14,31 +14,6 @@
 #include "sp_methods/kernels/device/gla/layer.cuh"
 
 namespace baton {
-
-__device__ inline unsigned hash_of(unsigned x) {
-  x = (x ^ (x >> 16)) * 0x7feb352dU;
-  x = (x ^ (x >> 15)) * 0x846ca68bU;
-  return x ^ (x >> 16);
-}
-
-/// Normal numbers, or gates where strength is not 0: log sigmoid of normal numbers times it.
-__global__ static void fill_kernel(__nv_bfloat16* x, std::int64_t count, unsigned seed, float strength) {
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = blockIdx.x * static_cast<std::int64_t>(blockDim.x) + threadIdx.x; i < count;
-       i += stride) {
-    const unsigned a = hash_of(static_cast<unsigned>(i) ^ seed), b = hash_of(a + 0x9e3779b9U);
-    const float u = (static_cast<float>(a >> 8) + 0.5F) / 16777216.0F,
-                w = static_cast<float>(b >> 8) / 16777216.0F;
-    const float normal = sqrtf(-2.0F * logf(u)) * cospif(2.0F * w);
-    x[i] = __float2bfloat16(strength == 0.0F ? normal : -strength * log1pf(expf(-normal)));
-  }
-}
-
-/// The same, enqueued on the default stream.
-inline cudaError_t fill_normal(__nv_bfloat16* x, std::int64_t count, unsigned seed, float strength) {
-  fill_kernel<<<1024, 256>>>(x, count, seed, strength);
-  return cudaGetLastError();
-}
 
 inline std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
@@ -201,27 +176,6 @@ struct Rank {
                                       .after = after.edges(suffix),
                                       .out = layer.gradients(cut.shape, token)},
                                      cut));
-  }
-
-  void forward() const {
-    segment_states();
-    scan_segments(before);
-    segment_output();
-  }
-  /// With the state before every segment from a forward pass.
-  void backward_with_kept_states() const {
-    segment_state_gradients();
-    scan_segments(after);
-    true_chunk_starts();
-    segment_gradients(true);
-  }
-  /// With nothing from a forward pass but the prefix.
-  void backward() const {
-    segment_state_gradients();
-    scan_segments(after);
-    chunk_starts();
-    segment_starts();
-    segment_gradients();
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A layer with a low-rank rule in device memory, and one rank's share of it: for the test of the
-// device bodies and for the benches.
+// device bodies.
 #pragma once
 
 #include "sp_methods/kernels/device/low_rank/layer.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compute steps of a model for tests and times: each by its device body and by its host body,
-// on the same random numbers.
+// The compute steps of a model for tests: each by its device body and by its host body, on the same
+// random numbers.
 #pragma once
 
 #include <algorithm>
