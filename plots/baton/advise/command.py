@@ -10,7 +10,6 @@ import textwrap
 from baton import fastest, program, results, stacks, words
 from baton.advise import candidates
 from baton.advise.simulator import Question, Refused, Simulator, topology_of
-from baton.regret import contests
 
 USAGE = "./run advise --topology FILE --tokens N --heads H [--kv-heads G] --ranks P [--width D] [--pass W] [--dtype T]"
 EPILOG = """Three lines: softmax attention, linear attention, and a hybrid of one softmax layer and three linear ones, whose
@@ -32,8 +31,7 @@ def main(arguments):
     simulator = Simulator(options.programs, question)
     records, move = simulator.all_methods(), simulator.move()
     if options.json:
-        print(json.dumps({"question": question._asdict(), **all_times(records, move),
-                          "regret": regret(contests.read(), name_of(simulator.topology))}, indent=2))
+        print(json.dumps({"question": question._asdict(), **all_times(records, move)}, indent=2))
         return
     said = [*head(question, simulator.topology, records), *lines(records, simulator.with_hidden_share, move)]
     print(program.printable("\n".join(textwrap.fill(one, COLUMNS, subsequent_indent="#   " if one[0] == "#" else " " * 9,
@@ -85,9 +83,6 @@ def head(question, topology, records):
     calibrated = "calibration" in topology
     yield (f"# a difference below {percent(fastest.TYPICAL_ERROR)}, the simulator's typical error (docs/results.md), "
            f"is none{'; the topology was calibrated on its machine' if calibrated else ''}")
-    judged = contests.read()
-    on_this = contests.count_on(judged, name_of(topology)) or "None"
-    yield f"# {contests.sentence(judged)} {on_this} of them were judged on this topology."
     beyond = sorted({one["extrapolated"] for one in records if one.get("extrapolated")})
     doubts = beyond if calibrated else [NOT_CALIBRATED, *beyond]
     if doubts:
@@ -118,17 +113,6 @@ def all_times(records, move):
              for title, stacks_of in candidates.contests(records, move).items()}
     return {title: [{"name": name, "seconds": seconds, "ratio": seconds / times[0][0]} for seconds, name in times]
             for title, times in found.items()}
-
-
-def name_of(topology):
-    return topology.get("name", "")
-
-
-def regret(judged, topology):
-    """Returns how many times as long as the fastest what the simulator named took in the contests that judged it, and how
-    many of them did so on the topology of that name."""
-    return {"contests": len(judged), "on_this_topology": contests.count_on(judged, topology),
-            "median": contests.median(judged), "worst": contests.worst(judged).times}
 
 
 def sentence(found, completed):

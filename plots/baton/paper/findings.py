@@ -8,21 +8,22 @@ is left out.
 import collections
 
 from baton import captions, estimates, exchanges, operators, results, words
-from baton.paper import cells, goals
+from baton.paper import cells
 from baton.paper.cells import digits
 from baton.paper.page import Figure, Finding, Line
-from baton.paper.sections import disputed_volumes, scaling, winners, zeco_operators, zeco_table2
+from baton.paper.sections import gpu_exchanges, scaling, winners, zeco_operators, zeco_table2
 from baton.paper.sections import measured_against_predicted as prediction
-from baton.paper.sources import H100, MANY_H100, PAPER_RANKS, by, published_cells, timed_cells, where_measured
+from baton.paper.sources import MANY_H100, PAPER_RANKS, by, where_measured
 from baton.report import choice, ranking
 
 US, MS = 1e6, 1e3
+PAPER_STATE = 2 * 2**20  # bytes
 MARGIN = words.percent(estimates.MARGIN, 0)
 
 
 def of(sources):
     """Yields the findings that have their records."""
-    for finding in (exchange, layer, published, many_ranks, disputed_volumes.finding, trust):
+    for finding in (exchange, layer, many_ranks, trust):
         found = finding(sources)
         if found is not None:
             yield found
@@ -65,8 +66,8 @@ def exchange(sources):
     Most GPUs count before most launches, since between two GPUs nearly all scans send one message.
     """
     found = [(machine, session, one) for machine, sessions in sources.sessions.items() for session in sessions
-             for one in choice.exchanges(session) if one.on_gpus and one["cadence"] == goals.CADENCE
-             and one["state_bytes"] == goals.PAPER_STATE and one.row_of(*exchanges.BASE)]
+             for one in choice.exchanges(session) if one.on_gpus and one["cadence"] == gpu_exchanges.CADENCE
+             and one["state_bytes"] == PAPER_STATE and one.row_of(*exchanges.BASE)]
     if not found:
         return None
     machine, session, contest = max(found, key=lambda one: (one[2]["ranks"], ranking.rank(one[2]).judged))
@@ -82,7 +83,7 @@ def exchange(sources):
         if (row := place.row_of(*exchanges.BASE)) and row.bound})
     return Finding(
         f"On {contest['ranks']} × {results.machine_of(contest.record)} All-Scan hands on "
-        f"{captions.binary_size(goals.PAPER_STATE)} of state in {digits(scan.median * US)} µs{share}.",
+        f"{captions.binary_size(PAPER_STATE)} of state in {digits(scan.median * US)} µs{share}.",
         f"{beside(scan, rivals)}{in_launches(scan)}", "Exchanges between GPUs",
         Figure("finding_exchange", "", f"µs by state of a rank; measured: {machine}", "finding_lines",
                [line for line in (*lines, bound) if line.points],
@@ -160,36 +161,6 @@ def apart(contest, local, rows, order):
 
 def signed(percent):
     return f"{percent:.1f} %".replace("-", "−")
-
-
-# --- Published beside simulated -------------------------------------------------------------------------
-
-
-def published(sources):
-    """Compares All-Scan with LASP-2's all-gather as published and as simulated, on the most GPUs of the paper."""
-    rows = {}
-    for title, name in ((zeco_table2.GATHER, "ring_all_gather"), (zeco_table2.SCAN, "all_scan")):
-        simulated = timed_cells(sources.on(H100, name=name, **zeco_table2.SHAPE), PAPER_RANKS)
-        theirs = published_cells(sources.published["zeco_table2"], PAPER_RANKS, method=title)
-        for kind, row in ((cells.PUBLISHED, theirs), (cells.SIMULATED, simulated)):
-            rows[name, kind] = {ranks: float(cell.value) for ranks, cell in zip(PAPER_RANKS, row) if cell}
-    places = set.intersection(*map(set, rows.values()))
-    if not places:
-        return None
-    most = max(places)
-    ratio = {kind: rows["ring_all_gather", kind][most] / rows["all_scan", kind][most]
-             for kind in (cells.PUBLISHED, cells.SIMULATED)}
-    told = listed([f"{kind} {digits(rows['ring_all_gather', kind][most])} and {digits(rows['all_scan', kind][most])} ms"
-                   for kind in ratio])
-    names = {"ring_all_gather": "LASP-2", "all_scan": "All-Scan"}
-    return Finding(
-        f"On {most} GPUs ZeCO's paper has LASP-2's all-gather at {ratio[cells.PUBLISHED]:.1f} times All-Scan's time; the "
-        f"links of such a cluster make it {ratio[cells.SIMULATED]:.1f} times in simulation.",
-        f"All-gather and All-Scan: {told}; the simulated links are fitted to no table.", "Communication: ZeCO's table 2",
-        Figure("finding_published", "", "ms by GPUs; hollow marks: published; lines: simulated", "finding_lines",
-               [Line(names[name] if kind == cells.SIMULATED else "", name, kind, {x: (y,) * 3 for x, y in row.items()})
-                for (name, kind), row in rows.items()],
-               "Time of an exchange against GPUs, as published and as simulated."))
 
 
 # --- Many ranks -----------------------------------------------------------------------------------------

@@ -20,20 +20,17 @@ from baton import files, results, stacks
 from baton.paper import fitting, settings
 from baton.paper.sections import (
     delta_layers,
-    disputed_volumes,
     dist_flash,
     headlines,
     lasp2_throughput,
     megatron,
     method_volumes,
     published_softmax,
-    zeco_readings,
     zeco_throughput,
 )
 from baton.paper.sections import fastest_methods as fastest
 from baton.paper.sources import A10, A100, A100_PAIR
 from baton.paper.time_left import TimeLeft
-from baton.predict import held_out, times
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
@@ -93,16 +90,11 @@ def suite(fitted, blocks):
 def softmax_papers(h100, a100):
     """Returns the launches at the settings of the papers that measured softmax methods."""
     pair, a10 = (TOPOLOGIES / f"{name}.json" for name in (A100_PAIR, A10))
-    alike = f"--dtype bf16 --heads {dist_flash.HEADS} --pass forward,both"
-    ours = f"{alike} --methods {dist_flash.OURS}"
-    of_rank = "--tokens 8192,16384,32768"  # whole sequences on one rank
+    both = (f"--dtype bf16 --heads {dist_flash.HEADS} --pass forward,both --methods {dist_flash.OURS},{dist_flash.ULYSSES} "
+            "--tokens 8192,16384,32768")
     return [
         Launch(OPERATOR, h100, "--like magi --pass forward,backward --ranks " + listed(published_softmax.MAGI_RANKS)),
-        Launch(OPERATOR, pair, f"{ours} --mode overlapped,exposed --ranks 8,16 {of_rank}", SMALL),
-        Launch(OPERATOR, a100, f"{ours} --mode overlapped,exposed --ranks 16 {of_rank}", SMALL),
-        Launch(OPERATOR, pair, f"{ours} --ranks 1 --tokens 131072,262144,524288", TINY),
-        Launch(OPERATOR, pair, f"{alike} --methods {dist_flash.ULYSSES},{dist_flash.CONTIGUOUS} --ranks 8,16 {of_rank}", SMALL),
-        Launch(OPERATOR, a100, f"{alike} --methods {dist_flash.ULYSSES} --ranks 16 {of_rank}", SMALL),
+        Launch(OPERATOR, pair, f"{both} --ranks 8,16", SMALL), Launch(OPERATOR, a100, f"{both} --ranks 16", SMALL),
         *(Launch(OPERATOR, pair, f"--methods {name} --heads {more} --dtype bf16 --ranks 16 --tokens 16384,32768 --pass both", TINY)
           for name, more in ((dist_flash.OURS, dist_flash.MORE_HEADS), (dist_flash.ULYSSES, dist_flash.PADDED))),
         Launch(OPERATOR, a100, f"--methods ulysses_softmax --heads {published_softmax.ULYSSES_HEADS} --dtype bf16 --tokens "
@@ -118,14 +110,10 @@ def models(folder, h100):
     lasp2 = f"--model {lasp2_throughput.MODEL} --methods {lasp2_throughput.METHOD} --lines dp,full"
     wide = folder / f"{lasp2_throughput.TOPOLOGY}.json"
     tables = list(map(settings.table, zeco_throughput.TABLES))
-    few, many = zeco_readings.RANKS[0], zeco_readings.RANKS[-1]
-    others = f"--like zeco-table6 {fixed} --methods zeco,lasp2 --ranks {few},{many}"
     return [*(Launch(MODEL, h100, f"--like {table} {fixed} --fsdp --methods zeco,lasp2 --ranks {ranks}", seconds)
               for table in tables for ranks, seconds in ((256, 35), (128, 8))),
             *(Launch(MODEL, h100, f"--like {table} {fixed} --fsdp --methods zeco,{LASP} --ranks 8,64", 4) for table in tables),
-            Launch(MODEL, h100, f"--like zeco-table6 {fixed} --methods zeco,lasp2 --ranks "
-                   f"{listed(zeco_readings.RANKS)}", 9),
-            *(Launch(MODEL, h100, f"--model {model} {others}", 7) for model in zeco_readings.OTHER_MODELS),
+            Launch(MODEL, h100, f"--like zeco-table6 --lines dp --ranks {listed(zeco_throughput.RANKS)}"),
             *(Launch(MODEL, wide, f"{lasp2} --fsdp --ranks {ranks} --tokens "
                      + listed(1024 * length // ranks for of, length in lasp2_throughput.CELLS if of == ranks), ranks // 10)
               for ranks in reversed(lasp2_throughput.RANKS)),
@@ -154,9 +142,7 @@ def volumes(topology):
                      + ",".join(str(length // ranks) for length in method_volumes.LENGTHS), max(1, ranks // 4))
               for ranks in method_volumes.RANKS),
             *(Launch(COLLECTIVE, topology, f"{megatron.arguments(length // ranks, method_volumes.HEADS, method_volumes.WIDTH)} "
-                     f"--ranks {ranks}", TINY) for ranks in method_volumes.RANKS for length in method_volumes.LENGTHS),
-            Launch(OPERATOR, topology, f"{fixed} --kv-heads {disputed_volumes.KV_HEADS} --tokens {disputed_volumes.TOKENS} "
-                   "--ranks " + ",".join(map(str, disputed_volumes.MORE_RANKS)))]
+                     f"--ranks {ranks}", TINY) for ranks in method_volumes.RANKS for length in method_volumes.LENGTHS)]
 
 
 def fastest_methods(topology):
@@ -205,10 +191,6 @@ def main(arguments):
     if len(missing) < len(wanted):
         print(f"      {len(wanted) - len(missing)} of {len(wanted)} launches are there from an earlier run of these sources")
     failed = run_all(options, missing, len(wanted))
-    if times.is_built(options.programs):
-        held_out.write(options.programs, options.out)
-    else:
-        print(f"      without {times.PROGRAM}, which is not built here: the page has no predicted calls of a library")
     return FAILED_LAUNCHES if failed else 0
 
 

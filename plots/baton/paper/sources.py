@@ -7,7 +7,6 @@ import pathlib
 from baton import files, results
 from baton.paper import cells
 from baton.paper.published import FOLDER, load_cells
-from baton.predict import held_out
 from baton.report import sessions
 
 RESULTS = FOLDER.parent
@@ -23,18 +22,15 @@ class Sources:
     """All records and cells: {name of a machine: its records}, {name of a CSV: rows}, and of each machine what other
     projects measured there: rows of the scripts of peers/, and {name of a file: text} of outputs kept as they came.
 
-    `measured` has one record of each case, `sessions` has every launch of it: {name of a machine: [sessions.Session]}.
-    `library` has the rows of predict/held_out.py.
-    """
+    `measured` has one record of each case, `sessions` has every launch of it: {name of a machine: [sessions.Session]}.    """
 
-    def __init__(self, simulated, measured, published, peers=None, texts=None, sessions=None, library=()):
+    def __init__(self, simulated, measured, published, peers=None, texts=None, sessions=None):
         self.simulated = simulated
         self.measured = measured
         self.published = published
         self.peers = peers or {}
         self.texts = texts or {}
         self.sessions = sessions or {}
-        self.library = library
 
     def on(self, topology, **wanted):
         """Returns the simulated records of one topology, timed or skipped."""
@@ -72,8 +68,7 @@ def load(simulated, machines, published, with_local=False):
         peers={folder.name: results.load_peers(sorted(folder.glob("*.jsonl"))) for folder in folders},
         texts={folder.name: {path.stem: load_text(path) for path in sorted(folder.glob("*.txt"))}
                for folder in folders},
-        sessions={folder.name: sessions.every(folder) for folder in folders if next(folder.glob("*.jsonl"), None)},
-        library=load_cells(simulated / held_out.NAME) if (simulated / held_out.NAME).exists() else ())
+        sessions={folder.name: sessions.every(folder) for folder in folders if next(folder.glob("*.jsonl"), None)})
 
 
 def load_text(path):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a library's collective calls take, predicted on a topology, and the fit that puts them there."""
+"""Fits of a topology: what a library's collective calls take, and the cache of a host."""

@@ -18,15 +18,6 @@ MOST_GPUS, MOST_BYTES, MOST_MICROSECONDS = 2**20, 2**50, 1e12
 COLUMNS = ("system", "nccl", "collective", "gpus", "total_bytes", "microseconds")
 
 
-def native_of(name):
-    """Returns the native that `name` means. Throws ResultsError."""
-    if name in NATIVES.values():
-        return name
-    if name not in NATIVES:
-        raise ResultsError(f"no native '{name}'; known: {', '.join(NATIVES)}")
-    return NATIVES[name]
-
-
 def read(path):
     """Returns the cells of a CSV whose lines with # are remarks. Calls without a native are left out."""
     lines = [(number, line) for number, line in enumerate(files.text_of(path).splitlines(), start=1)

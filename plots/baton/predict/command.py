@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts what a library's collective calls take on a topology, fits them to published cells of few GPUs, or fits the
-cache of a host to measured rows."""
+"""Fits what a topology says of a library's calls to published cells of few GPUs, or the cache of a host to measured rows."""
 
 import argparse
 import json
 import pathlib
 import re
 
-from baton import files
+from baton import files, program
 from baton.checks import ResultsError
-from baton.predict import cells, times
+from baton.predict import cells
 
-EPILOG = """Prints CSV: native, protocol, gpus, total_bytes, microseconds. Bytes are those of the largest operand of a GPU, as
-nccl-tests prints them. With --fit the topology gets the section natives, from cells with the columns system, nccl,
+EPILOG = """With --fit the topology gets the section natives, from cells with the columns system, nccl,
 collective, gpus, total_bytes and microseconds. With --fit-cache it gets the section device.cache, from records of
 collective_bench on its processors. docs/topologies.md says what stands in both."""
-UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-SIZES = [2**power for power in range(9, 30)]
+NEITHER = ("--fit or --fit-cache is missing. What calls of NCCL take on a topology are rows of collective_bench --executor simulator "
+           "--topology FILE --ranks P --collectives nccl_all_gather,nccl_reduce_scatter,nccl_all_to_all")
 
 
 class Parser(argparse.ArgumentParser):
@@ -30,57 +28,39 @@ def main(arguments):
         return
     if options.fit:
         fit(options)
-    elif options.fit_cache:
-        fit_cache(options)
     else:
-        print(times.text_of(options.programs, options.topology, options.native, options.gpus, options.bytes), end="")
+        fit_cache(options)
 
 
 def arguments_of(given):
     parser = Parser(prog="./run predict", description=__doc__, epilog=EPILOG, allow_abbrev=False)
     parser.add_argument("--topology", required=True, metavar="FILE", help="the machine: a file of topologies/, or your own")
-    parser.add_argument("--native", type=list_of(cells.native_of), metavar="CALL",
-                        default=sorted(set(cells.NATIVES.values())),
-                        help="all_gather, reduce_scatter, all_to_all, or several with commas (default: all)")
-    parser.add_argument("--gpus", type=list_of(size), default=[8], metavar="P", help="numbers of GPUs (default: 8)")
-    parser.add_argument("--bytes", type=list_of(size), default=SIZES, metavar="N",
-                        help="sizes, such as 64K (default: 512 to 512M, in powers of two)")
     parser.add_argument("--fit", metavar="CELLS", help="fit the calls to the cells of this CSV, and write a topology")
     parser.add_argument("--system", metavar="NAME", help="of the cells")
-    parser.add_argument("--fit-gpus", type=list_of(size), default=[2, 4], metavar="P",
+    parser.add_argument("--fit-gpus", type=counts, default=[2, 4], metavar="P",
                         help="numbers of GPUs whose cells are fitted; others are never read (default: 2,4)")
     parser.add_argument("--fit-cache", metavar="RECORDS", help="fit the cache to half of the rows of these records, judge it "
                         "by the other half, and write a topology")
     parser.add_argument("--out", metavar="FILE", help="the topology with what was fitted (default: that of --topology)")
-    parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where library_times and collective_bench are")
+    parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where collective_bench is")
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments alone, before a build
     options = parser.parse_args(given)
     if bool(options.fit) != bool(options.system):
         raise ResultsError("--fit and --system go together")
+    if not options.fit and not options.fit_cache:
+        raise ResultsError(NEITHER)
     if options.fit and options.fit_cache:
         raise ResultsError("--fit and --fit-cache are two questions")
     return options
 
 
-def list_of(one):
-    def read(text):
-        try:
-            return [one(word) for word in text.split(",")]
-        except ResultsError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-    return read
-
-
-def size(text):
-    """Returns a whole number of 1 or more, such as 65536 or 64K."""
-    found = re.fullmatch(r"(\d+)([KMG]?)", text)
-    if not found or int(found[1]) == 0:
-        raise ResultsError(f"expected a whole number such as 65536 or 64K, found {text!r}")
-    return int(found[1]) * UNITS[found[2]]
+def counts(text):
+    """Returns the whole numbers of 1 or more in a text such as 2,4."""
+    return list(map(program.positive, text.split(",")))
 
 
 def fit(options):
-    from baton.predict import fitting  # needs scipy, which predictions do without
+    from baton.predict import fitting  # needs scipy, which --help does without
 
     found = cells.of_system(cells.read(options.fit), options.system, options.fit_gpus)
     kind = fitting.kind_of(found)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fits the times of a library's calls to cells of few GPUs, in the form that a topology has them.
 
-The program library_times evaluates that form. Here are its unknowns alone, so no formula of it stands here: for each
+The simulator evaluates that form. Here are its unknowns alone, so no formula of it stands here: for each
 protocol the seconds on the fewest GPUs, and what each further GPU adds, both at every size of a GPU's share. Both may
 only rise with the size. docs/decisions/0040-times-of-a-library.md says why this form and not another one.
 """

@@ -6,7 +6,6 @@ import pathlib
 import re
 import unittest
 
-from baton.regret import contests
 from plots import example
 from plots.example import ROOT, InFolder, run
 
@@ -47,7 +46,6 @@ class WithTheBench(InFolder):
         done = advise(BENCHES[0].parent)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
-        self.assertIn(contests.sentence(contests.read()), re.sub(r"\n#  +", " ", done.stdout))
         said = [line for line in re.sub(r"\n +", " ", done.stdout).splitlines() if not line.startswith("#")]
         self.assertEqual([line.split()[0] for line in said], ["softmax", "linear", "hybrid"])
         for line in said:
@@ -58,8 +56,7 @@ class WithTheBench(InFolder):
     def test_as_json_every_candidate_has_its_time(self):
         done = run("advise", "--json", "--programs", BENCHES[0].parent, *(word for one in ASKED.items() for word in one))
         found = json.loads(done.stdout)
-        self.assertEqual(list(found), ["question", "softmax", "linear", "hybrid", "regret"])
-        self.assertEqual(found["regret"]["contests"], len(contests.read()))
+        self.assertEqual(list(found), ["question", "softmax", "linear", "hybrid"])
         self.assertEqual(found["linear"][0]["ratio"], 1)
         self.assertEqual(sorted(found["linear"], key=lambda one: one["seconds"]), found["linear"])
 

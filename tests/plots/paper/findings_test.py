@@ -9,14 +9,14 @@ from baton.report.sessions import Session
 from plots.example import layer, local, on_gpus, read, record
 
 MIB = 2**20
-H100, MANY = "dgx-h100-32x8", "dgx-h100-2048x8"
+MANY = "dgx-h100-2048x8"
 SHAPE = {"tokens": 16384, "heads": 16, "dtype": "bf16", "executor": "peer", "device": {"gpu": "Example GPU"}}
 
 
-def sources(measured=(), simulated=(), published=()):
+def sources(measured=(), simulated=()):
     measured = [{**one, "machine": {**one["machine"], "cores": 64}} for one in measured]
     session = Session("s", "mine", read(measured))
-    return Sources(list(simulated), {"mine": measured}, {"zeco_table2": list(published)},
+    return Sources(list(simulated), {"mine": measured}, {},
                    sessions={"mine": [session]})
 
 
@@ -26,12 +26,8 @@ def launched(made, *factors):
             for number, factor in enumerate(factors, 1) for one in made]
 
 
-def simulated(name, ranks, milliseconds, topology=H100):
+def simulated(name, ranks, milliseconds, topology=MANY):
     return record(name, ranks, milliseconds, executor="simulator", topology=topology, messages=1, blocks_asked=1)
-
-
-def cell(method, gpus, value):
-    return {"method": method, "gpus": str(gpus), "value": str(value), "unit": "ms", "source": "made up"}
 
 
 class Exchange(unittest.TestCase):
@@ -108,23 +104,15 @@ class Layer(unittest.TestCase):
 
 
 class Simulations(unittest.TestCase):
-    def test_published_beside_simulated(self):
-        rows = [cell("AllGather (LASP-2)", 256, 8), cell("All-Scan (ZeCO)", 256, 2)]
-        found = findings.published(sources((), [simulated("ring_all_gather", 256, 9), simulated("all_scan", 256, 1)], rows))
-        self.assertIn("On 256 GPUs ZeCO's paper has LASP-2's all-gather at 4.0 times All-Scan's time", found.sentence)
-        self.assertIn("make it 9.0 times in simulation", found.sentence)
-        self.assertIn("published 8.00 and 2.00 ms and simulated 9.00 and 1.00 ms", found.detail)
-        self.assertIsNone(findings.published(sources((), [simulated("all_scan", 256, 1)], rows)))
-
     def test_the_fastest_on_many_ranks_and_from_where(self):
-        chain = [simulated("all_scan", ranks, time, MANY) for ranks, time in ((8, 1), (16, 2), (256, 8), (512, 9))]
-        slices = [simulated("two_shot", ranks, time, MANY) for ranks, time in ((8, 2), (16, 1), (256, 2), (512, 3))]
+        chain = [simulated("all_scan", ranks, time) for ranks, time in ((8, 1), (16, 2), (256, 8), (512, 9))]
+        slices = [simulated("two_shot", ranks, time) for ranks, time in ((8, 2), (16, 1), (256, 2), (512, 3))]
         found = findings.many_ranks(sources((), [*chain, *slices]))
         self.assertIn("On 256 simulated GPUs `two_shot`, which is in no paper, is the fastest: 2.00 ms", found.sentence)
         self.assertIn("All-Scan 4 times that", found.sentence)
         self.assertIn("It is ahead of all others from 16 to 512 ranks.", found.detail)
-        level = [simulated("ring_scan", ranks, 1.001, MANY) for ranks in (16, 256, 512)]
-        found = findings.many_ranks(sources((), [simulated("two_shot", ranks, 1, MANY) for ranks in (16, 256, 512)] + level))
+        level = [simulated("ring_scan", ranks, 1.001) for ranks in (16, 256, 512)]
+        found = findings.many_ranks(sources((), [simulated("two_shot", ranks, 1) for ranks in (16, 256, 512)] + level))
         self.assertIn("It is ahead of the next by less than 1 %.", found.detail)
         self.assertIsNone(findings.many_ranks(sources((), chain)))
 

@@ -133,8 +133,6 @@ class Page(InFolder):
         _, text, tables = self.make([simulated("all_scan", 8)], measured)
         shown = tables["exchange_some-machine_4_isolated"]
         self.assertEqual({row["value"] for row in shown if row["kind"] == "measured"}, {"10", "35"})
-        verdicts = [row for row in tables["exchange_goals_some-machine"] if row["column"] == "held"]
-        self.assertEqual({row["value"] for row in verdicts}, {"1", "0"})
         self.assertIn("exchange_some-machine_4_graph", tables)
         self.assertIn("`nccl-tests-graph.txt` of some-machine has no size", text)
 

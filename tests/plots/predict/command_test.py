@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command as a user runs it, with library_times beside the benches that BATON_BENCHES names."""
+"""The command as a user runs it."""
 
-import csv
-import io
 import json
-import pathlib
 import unittest
 
-from plots.example import BENCHES, ROOT, InFolder, run
+from plots.example import ROOT, InFolder, run
 
 CELLS = ROOT / "results/paper/nccl_cells.csv"
 B200 = ROOT / "topologies/b200-8.json"
-PROGRAMS = next((pathlib.Path(path).parent for path in BENCHES.values()), pathlib.Path("/nowhere"))
 
 
 def fit(cells, out, *words):
@@ -51,36 +47,10 @@ class Fit(InFolder):
                            (fit(CELLS, out, "--system", "abacus"), "no cells of 'abacus'"),
                            (fit(CELLS, out, "--topology", CELLS), "nccl_cells.csv: "),
                            (run("predict", "--topology", B200, "--fit", CELLS), "go together"),
-                           (run("predict", "--topology", B200, "--native", "gossip"), "no native 'gossip'"),
-                           (run("predict", "--topology", B200, "--bytes", "many"), "found 'many'"),
-                           (run("predict", "--topology", B200, "--programs", self.folder), "cannot run")):
+                           (fit(CELLS, out, "--fit-gpus", "2,many"), "not 'many'"),
+                           (run("predict", "--topology", B200), "rows of collective_bench --executor simulator")):
             with self.subTest(said):
                 self.assert_one_line(done, said)
-
-
-@unittest.skipUnless((PROGRAMS / "library_times").exists(), "no library_times beside the benches of BATON_BENCHES")
-class Predictions(InFolder):
-    def rows(self, topology, *words):
-        done = run("predict", "--topology", topology, "--programs", PROGRAMS, *words)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return list(csv.DictReader(io.StringIO(done.stdout)))
-
-    def test_every_call_at_every_size_has_a_row(self):
-        rows = self.rows(B200)
-        self.assertEqual({row["native"] for row in rows}, {"nccl_all_gather", "nccl_reduce_scatter", "nccl_all_to_all"})
-        self.assertEqual(len(rows), 3 * 21)
-        for before, after in zip(rows, rows[1:]):
-            if before["native"] == after["native"]:
-                self.assertGreaterEqual(float(after["microseconds"]), float(before["microseconds"]))
-
-    def test_a_fitted_cell_is_near_its_prediction(self):
-        row, = self.rows(B200, "--native", "all_gather", "--gpus", "4", "--bytes", "512M")
-        self.assertAlmostEqual(float(row["microseconds"]) / 710.64, 1, delta=0.02)
-        self.assertEqual(row["protocol"], "Simple")
-
-    def test_a_topology_without_times_is_refused(self):
-        self.assert_one_line(run("predict", "--topology", ROOT / "topologies/pcie-4xa10.json", "--programs", PROGRAMS,
-                                 "--gpus", "4"), "has no times of")
 
 
 if __name__ == "__main__":

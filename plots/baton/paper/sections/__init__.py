@@ -10,12 +10,10 @@ from baton.paper.sections import (
     headlines,
     lasp2_lengths,
     lasp2_throughput,
-    library_calls,
     measured_against_predicted,
     method_volumes,
     predicted_from_two_cells,
     published_softmax,
-    regret,
     scaling,
     volumes,
     winners,
@@ -28,4 +26,4 @@ SECTIONS = (headlines.section, at_a_glance.section, zeco_table2.section, predict
             zeco_operators.section, gpu_layers.section, volumes.section, method_volumes.section,
             fastest_methods.section, delta_layers.section, lasp2_lengths.section, zeco_throughput.section,
             lasp2_throughput.section, published_softmax.section, scaling.section, winners.section,
-            measured_against_predicted.section, regret.section, library_calls.section)
+            measured_against_predicted.section)

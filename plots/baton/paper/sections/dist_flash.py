@@ -11,7 +11,7 @@ LAYERS, HEADS = 32, 32
 MORE_HEADS, PADDED = 33, 48  # of the paper's second model, and as 16 ranks can share them
 COLUMNS = ((8, 64), (8, 128), (8, 256), (16, 128), (16, 256), (16, 512))  # GPUs, thousands of tokens
 LONG = COLUMNS[-2:]
-OURS, ULYSSES, CONTIGUOUS = "dist_flash_attention", "ulysses_softmax", "ring_attention_softmax"
+OURS, ULYSSES = "dist_flash_attention", "ulysses_softmax"
 CARDS = {A100_PAIR: "100 Gb/s a card", A100: "200 Gb/s a card"}
 NODE = 8  # ranks, under which there is no card
 

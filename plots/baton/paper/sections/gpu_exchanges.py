@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges between GPUs as measured: every method by size, its goals, and nccl-tests beside it."""
+"""Exchanges between GPUs as measured: every method by size, and nccl-tests beside it."""
 
 from baton import captions, exchanges
-from baton.paper import cells, goals, nccl_tests
+from baton.paper import cells, nccl_tests
 from baton.paper.cells import Row
 from baton.paper.page import Figure, Section, Table, Text
 
+RANKS, CADENCE = 4, "isolated"  # of the figure and the open table
 LOWERED_CLOCKS_ARE = ~1  # NVML's mask of reasons without "idle"
 
 HOW = ("No machine here has records of GPU exchanges yet. On a host with GPUs: `mpirun -n 4 "
@@ -34,13 +35,12 @@ LEAD = ("The exclusive scan of the states as the suite measures it on GPUs. `pee
 
 def machine_blocks(machine, sweeps, records):
     yield Text(verified(machine, list(filter(exchanges.on_gpus, records))))
-    asked = sweeps.get((goals.RANKS, goals.CADENCE))
+    asked = sweeps.get((RANKS, CADENCE))
     if asked:
         yield Figure(f"exchange_{machine}", "Time against the size of the state",
-                     f"{goals.RANKS} GPUs, {goals.CADENCE} rounds; measured: {machine}", "sizes", asked,
+                     f"{RANKS} GPUs, {CADENCE} rounds; measured: {machine}", "sizes", asked,
                      "Medians with their 95 % interval; both scales are logarithmic. The dotted line is what an empty "
                      "round, three flags and the state on one link take.")
-        yield from goals.blocks(machine, asked)
     for (ranks, cadence), sweep in sorted(sweeps.items(), key=order):
         yield table(sweep, (ranks, cadence), machine, f"exchange_{machine}_{ranks}_{cadence}")
 
@@ -55,7 +55,7 @@ def verified(machine, records):
 def order(one):
     """Sorts by falling rank count, and puts isolated before other cadences."""
     ranks, cadence = one[0]
-    return -ranks, cadence != goals.CADENCE, cadence
+    return -ranks, cadence != CADENCE, cadence
 
 
 def beside_nccl_tests(sources):
@@ -73,7 +73,7 @@ def table(sweep, place, machine, name):
     rows = [row for one in sweep.methods() for row in method_rows(sweep, one, machine, cadence)]
     return Table(name, f"{ranks} GPUs, {cadence} rounds, µs ({machine})",
                  [captions.binary_size(size) for size in sweep.sizes()], rows, list(notes(sweep)),
-                 place != (goals.RANKS, goals.CADENCE))
+                 place != (RANKS, CADENCE))
 
 
 def method_rows(sweep, one, machine, cadence):

@@ -4,7 +4,7 @@
 from baton import operators, results
 from baton.checks import PASSES
 from baton.exchanges import ELSEWHERE
-from baton.paper import cells, goals
+from baton.paper import cells
 from baton.paper.cells import Row
 from baton.paper.page import Section, Table, Text
 from baton.paper.sections import zeco_operators
@@ -12,7 +12,6 @@ from baton.paper.sources import having, where_measured
 
 DTYPE = zeco_operators.DTYPE
 BASES = (operators.LOCAL, "zeco")  # the methods that the others are compared with
-MS = 1e3
 
 
 def section(sources):
@@ -25,12 +24,7 @@ def section(sources):
                                     "`--methods local --executor nccl --ranks 1`.")]),
         *(block for attention in KERNELS for tokens, heads in KERNEL_SHAPES
           for block in [kernel_table(sources, attention, tokens, heads)] if block),
-        *(block for machine, records in sources.measured.items() for block in machine_tables(sources, machine, records)),
-        *goals.table("layers_goals", "Goals of layers on H200", asked(sources), [
-            "Medians in ms, and ratios of medians of one launch. A blank cell has no record.",
-            "The goals: a third of what flash-linear-attention's chunk_gla took on an H200 before there were kernels here "
-            "(0.836 ms forward, 2.649 backward, 6.839 and 3.234 both), and next to nothing for an exchange: ZeCO's paper "
-            "has 1.15 times the layer at 8 GPUs."])])
+        *(block for machine, records in sources.measured.items() for block in machine_tables(sources, machine, records))])
 
 
 # --- Local kernels, one GPU -----------------------------------------------------------------------------
@@ -183,55 +177,3 @@ def over(points, base, record):
     value = record["median_seconds"] / found[0]["median_seconds"]
     mark = "" if found[0]["run"] == record["run"] else ELSEWHERE
     return cells.derived(value, f"{value:.3f}{mark}", "", f"measured / measured {base}")
-
-
-# --- Goals -------------------------------------------------------------------------------------------
-
-# Tokens, heads and pass of one GPU's local work, and the most ms.
-KERNELS_ASKED = ((16384, 16, "forward", 0.28), (16384, 16, "backward", 0.88), (32768, 16, "both", 2.2),
-                 (8192, 32, "both", 1.1))
-SLOW_KERNELS = ("What each kernel reaches of the memory's rate, and why not more, is in "
-                "`docs/decisions/0012-gla-kernels-on-the-device.md`.")
-NOT_YET = "not measured yet"
-OVERHEAD_ASKED, OVERHEAD_RANKS, OVERHEAD_PASS = 1.03, 4, "both"
-
-
-def asked(sources):
-    """Yields a line for each goal, also for those without a record."""
-    for tokens, heads, which, most in KERNELS_ASKED:
-        title = f"local work, {which}, {tokens // 1024}K tokens, {heads} heads"
-        lines = [local_line(title, label, most, cells.timed(passes[which], machine))
-                 for label, machine, passes in alone(sources, tokens, heads) if which in passes]
-        yield from lines or [goals.asked(title, NOT_YET, most)]
-    for tokens in zeco_operators.TOKENS:
-        title = f"`zeco` over `local`, {OVERHEAD_PASS}, {OVERHEAD_RANKS} GPUs, {tokens // 1024}K tokens"
-        yield from list(overheads(sources, tokens, title)) or [goals.asked(title, NOT_YET, OVERHEAD_ASKED)]
-
-
-def local_line(title, label, most, cell):
-    return goals.asked(title, label, most, float(cell.value), f"{cell.text} ms", cell.origin,
-                             lambda: SLOW_KERNELS)
-
-
-def overheads(sources, tokens, title):
-    for (machine, executor, cadence), records in sources.here(
-            bench="operator", tokens=tokens, heads=zeco_operators.HEADS, dtype=DTYPE, ranks=OVERHEAD_RANKS,
-            **{"pass": OVERHEAD_PASS}):
-        points = operators.points(sorted(records, key=lambda record: record["time"], reverse=True))
-        modes = {one["mode"]: one for one in points.values() if one["name"] == "zeco"}
-        cell = over(points, operators.LOCAL, modes.get("overlapped"))
-        if cell:
-            yield goals.asked(title, where_measured(machine, executor, cadence), OVERHEAD_ASKED,
-                                    float(cell.value), cell.text, cell.origin, lambda modes=modes: left(modes))
-
-
-def left(modes):
-    """Says what the exchange costs if it is waited for, and what is left of it if it overlaps."""
-    if not {"exposed", "compute_only"} <= set(modes):
-        return "The modes `exposed` and `compute_only` were not measured beside it."
-    work, waited, overlapped = (
-        modes[mode]["median_seconds"] * MS for mode in ("compute_only", "exposed", "overlapped"))
-    digits = cells.digits
-    return (f"The exchange waited for costs {digits(waited - work)} ms, overlapped {digits(overlapped - work)} ms, "
-            f"beside {digits(work)} ms of local work: what is left found no local work to hide under, or took "
-            "multiprocessors and memory from it.")

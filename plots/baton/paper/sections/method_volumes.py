@@ -12,27 +12,25 @@ import math
 from baton import results
 from baton.paper import cells
 from baton.paper.cells import Row
-from baton.paper.page import Section, Table, Text, told
-from baton.paper.sections import disputed_volumes, megatron
+from baton.paper.page import Section, Table, Text
+from baton.paper.sections import megatron
 from baton.paper.sources import H100, having
 
 RANKS = (4, 8, 64)
 LENGTHS = tuple(size * 2**10 for size in (8, 64, 512, 4096))  # tokens of the whole sequence
-HEADS, WIDTH, ELEMENT = disputed_volumes.HEADS, 128, 2  # of queries, and so many channels of bf16
+HEADS, WIDTH, ELEMENT = 64, 128, 2  # of queries, and so many channels of bf16
 MIB = 2**20
 PASSES = ("forward", "backward")
 
 
 def section(sources):
-    return Section(disputed_volumes.SECTION, [
+    return Section("Volumes: what every method sends", [
         Text(f"{HEADS} heads of {WIDTH} in bf16, as many heads of keys as of queries, states in f32. Bytes, messages and "
              "hops are counted from the recorded schedules as they run; no formula stands under **counted**. The closed "
              "forms below them are those of the papers and their code, and a form that differs from the count by more than "
              "a quarter is marked: its source, below the table of forms, says what it leaves out."),
         *(table(sources, ranks) for ranks in RANKS),
-        forms_table(counted_forms(sources)),
-        *told(lambda: disputed_volumes.paragraph(sources)),
-        disputed_volumes.table(sources)])
+        forms_table(counted_forms(sources))])
 
 
 # --- The tables -----------------------------------------------------------------------------------------
@@ -140,7 +138,7 @@ def terms(record):
     """Returns {term: its value} for the case of a record."""
     ranks, rows = record["ranks"], record["tokens"] * record["heads"]
     short = max(a for a in range(1, math.isqrt(ranks) + 1) if ranks % a == 0)
-    return {"P": ranks, "a": short, "b": ranks // short, "H": record["heads"], "u": disputed_volumes.queries(record),
+    return {"P": ranks, "a": short, "b": ranks // short, "H": record["heads"], "u": rows * record["d_k"] * ELEMENT,
             "f": results.kv_heads(record) / record["heads"], "S": record["state_bytes"], "lse": 4 * rows,
             "wide": 4 / ELEMENT}
 

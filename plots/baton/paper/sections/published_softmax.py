@@ -6,7 +6,7 @@ from baton.paper import cells
 from baton.paper.cells import DERIVED, SIMULATED, Cell, Row, digits
 from baton.paper.links import Links
 from baton.paper.page import Section, Table, Text, told
-from baton.paper.sections import dist_flash, dist_flash_ablations
+from baton.paper.sections import dist_flash
 from baton.paper.sources import A10, A100, A100_PAIR, H100, by, having, published_cells
 
 MIX = "simulated / published"
@@ -36,7 +36,7 @@ def section(sources):
              "kernels, and gradients at that of large products, so simulated work takes less time than measured work. "
              "What may be compared is how methods stand to one another, and how they scale."),
         token_ring_table(sources), *told(lambda: token_ring_text(sources)),
-        *dist_flash.blocks(sources), *dist_flash_ablations.blocks(sources),
+        *dist_flash.blocks(sources),
         ulysses_table(sources), *told(lambda: ulysses_text(sources)),
         *(magi_table(sources, which) for which in MAGI_PASSES),
         *told(lambda: rates_text(sources), lambda: ring_text(sources), lambda: gather_text(sources))])

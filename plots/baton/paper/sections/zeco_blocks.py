@@ -4,10 +4,12 @@
 from baton.paper import cells, here, settings
 from baton.paper.cells import Row, digits
 from baton.paper.page import Table, Text
-from baton.paper.sections import zeco_readings
 from baton.paper.sources import timed_cells
 
 HOW = "`./run paper --measure --tables 5,6` measures it on the machine at hand"
+MODEL = settings.flags("zeco-table6")["model"]
+# Other readings of what the paper says of its model, which is what machines here measured too.
+OTHER_MODELS = ("zeco-1b-h128", "gla-1b", "gla-1b-h16")
 LAYERS = 20  # of the paper's model
 LINES = {"dp": "no exchange", "split": "without its exchange", "full": "whole"}
 
@@ -28,7 +30,7 @@ def tables(sources, of_tables):
 
 def measured(sources, tokens, rounds):
     """Yields (machine, model, words, records) of the readings of the paper's model."""
-    for model in (zeco_readings.MODEL, *zeco_readings.OTHER_MODELS):
+    for model in (MODEL, *OTHER_MODELS):
         for machine in sources.measured:
             for told, records in here.groups(sources, tokens, machine, bench="model", model=model, rounds=rounds, beside=""):
                 yield machine, model, told, records

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistFlashAttention's iterations and ablations stand beside layers simulated on both of its machines."""
+"""DistFlashAttention's iterations stand beside layers simulated on both of its machines."""
 
 import unittest
 
 from baton.paper.page import Table, Text
 from baton.paper.sections import dist_flash
-from baton.paper.sections import dist_flash_ablations as ablations
 from baton.paper.sources import A100, A100_PAIR, Sources, load_cells
 from plots.example import ROOT, layer
 
@@ -33,7 +32,7 @@ def table(made, records):
 
 def paragraph(title, records):
     sources = Sources(list(records), {}, PUBLISHED)
-    return next((block.markdown for block in (*dist_flash.blocks(sources), *ablations.blocks(sources))
+    return next((block.markdown for block in dist_flash.blocks(sources)
                  if isinstance(block, Text) and block.markdown.startswith(f"**{title}")), None)
 
 
@@ -80,37 +79,8 @@ class Ulysses(unittest.TestCase):
         self.assertIn("1.51 times as long as that with 32, and 48 heads simulated take 1.50", paragraph("33", self.RECORDS))
         self.assertIsNone(paragraph("33", self.RECORDS[:4]))
 
-
-class Ablations(unittest.TestCase):
-    BALANCE = (ours(1, 256, 2.0, which="forward"), ours(8, 256, 0.25, which="forward"),
-               simulated(dist_flash.CONTIGUOUS, 8, 256, 0.5, which="forward"))
-    OVERLAP = (ours(1, 128, 16 * 16 / 17), ours(1, 128, 0.4, which="forward"),
-               *(ours(16, 128, seconds * factor, topology, mode=mode) for topology, factor in ((A100_PAIR, 2), (A100, 1))
-                 for mode, seconds in (("exposed", 2.0), ("overlapped", 1.5))))
-
-    def test_speed_ups_are_over_one_gpu_and_the_count_bounds_them(self):
-        rows = {row[:2]: row[2] for row in table(ablations.ablations_table, self.BALANCE)}
-        self.assertEqual(rows["times as fast as one GPU, they help", "published"], ["7.5", None, None])
-        self.assertEqual(rows["`dist_flash_attention`, forward", "simulated / simulated"], ["8.00×", None, None])
-        self.assertEqual(rows["`ring_attention_softmax`, forward", "simulated / simulated"], ["4.00×", None, None])
-        text = paragraph("DistFlashAttention: balance", self.BALANCE)
-        self.assertIn("more than 4.27 and 7.11 times as fast", text)
-        self.assertIsNone(paragraph("DistFlashAttention: balance", self.BALANCE[:2]))
-
-    def test_overhead_is_over_the_work_of_a_balanced_rank(self):
-        rows = table(ablations.ablations_table, self.OVERLAP)
-        self.assertEqual([row[2] for row in rows if row[0].startswith("overhead")], [[None, "105", "33"], [None, "44", "1"]])
-        self.assertEqual([row[2][1] for row in rows if row[1].startswith("simulated / simulated −")],
-                         ["300", "100", "200", "50"])
-
-    def test_the_card_that_the_paper_names_is_held_against_its_overhead(self):
-        text = paragraph("DistFlashAttention: overlap", self.OVERLAP)
-        self.assertIn("simulated ones are 300 and 200 %", text)
-        self.assertIn("134 MB, to 8 ranks of the other, which is 89 ms forward, and the work of a forward pass is 27 ms", text)
-        self.assertIn("With cards of 200 Gb/s, which the vendor builds in, they are 100 and 50 %", text)
-
     def test_the_tables_keep_every_column_without_records(self):
-        for made in (dist_flash.iterations_table, dist_flash.ulysses_table, ablations.ablations_table):
+        for made in (dist_flash.iterations_table, dist_flash.ulysses_table):
             found = made(Sources([], {}, PUBLISHED))
             self.assertIsInstance(found, Table)
             self.assertEqual({len(row.cells) for row in found.rows}, {len(found.columns)})

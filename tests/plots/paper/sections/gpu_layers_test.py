@@ -62,21 +62,6 @@ class Layers(unittest.TestCase):
         rows = shown(tables(gpu_layers.section(sources([layer(milliseconds=3, **SHAPE)], peers)))["layers_mine_peer_isolated_16k"])
         self.assertEqual(rows["other `chunk`", "measured"], ["7.00"])
 
-    def test_a_goal_is_held_or_says_what_is_exposed(self):
-        records = [kernel(milliseconds=0.25), local(milliseconds=2, **SHAPE), layer(milliseconds=3, **SHAPE),
-                   layer(mode="exposed", milliseconds=4, **SHAPE),
-                   layer(mode="compute_only", scan="", milliseconds=2, **SHAPE)]
-        section = gpu_layers.section(sources(records))
-        rows = shown(tables(section)["layers_goals"])
-        self.assertEqual(rows["local work, forward, 16K tokens, 16 heads", "mine, nccl"],
-                         ["at most 0.28", "0.250 ms", "yes"])
-        self.assertEqual(rows["`zeco` over `local`, both, 4 GPUs, 16K tokens", "mine, peer"],
-                         ["at most 1.03", "1.500", "no"])
-        self.assertEqual(rows["`zeco` over `local`, both, 4 GPUs, 32K tokens", "not measured yet"],
-                         ["at most 1.03", None, None])
-        text = " ".join(block.markdown for block in section.blocks if isinstance(block, Text))
-        self.assertIn("waited for costs 2.00 ms, overlapped 1.00 ms, beside 2.00 ms of local work", text)
-
     def test_without_records_it_says_how_to_make_them(self):
         text = " ".join(block.markdown for block in gpu_layers.section(sources([])).blocks if isinstance(block, Text))
         self.assertIn("operator_bench --executor peer,nccl", text)

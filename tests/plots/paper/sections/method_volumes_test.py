@@ -5,7 +5,7 @@ import unittest
 
 from baton.paper import cells
 from baton.paper.page import Table, Text
-from baton.paper.sections import disputed_volumes, megatron
+from baton.paper.sections import megatron
 from baton.paper.sections import method_volumes as volumes
 from baton.paper.sources import H100, Sources, load_cells
 from plots.example import ROOT, layer, skipped_layer
@@ -104,36 +104,6 @@ class HiddenStates(unittest.TestCase):
 
     def test_a_missing_collective_leaves_them_out(self):
         self.assertEqual(rows(self.moved(megatron.GATHER)), [])
-
-
-class APublishedTable(unittest.TestCase):
-    RECORDS = (counted(), counted(sent=14 * U // 8, kv_heads=8), counted("ulysses_softmax", sent=28 * U // 8),
-               counted("ulysses_softmax", sent=U * 9 // 4 * 7 // 8, kv_heads=8))
-
-    def test_its_units_are_told_apart(self):
-        text, = [block for block in volumes.section(sources(*self.RECORDS)).blocks
-                 if isinstance(block, Text) and "mixes two units" in block.markdown]
-        self.assertIn("with f = 1/8 it has 2.25 against 0.22, and the count is 1.97 against 1.75", text.markdown)
-        self.assertIn("with f = 1 it has 4 against 1.75, and the count is 3.50 against 14.00", text.markdown)
-
-    def test_it_is_a_finding_with_a_figure(self):
-        found = disputed_volumes.finding(sources(*self.RECORDS))
-        self.assertIn("Ulysses send 2.25 and a ring or gather 0.22; counted in one unit it is 1.97 and 1.75.",
-                      found.sentence)
-        self.assertEqual([(line.label, line.kind, sorted(line.points)) for line in found.figure.data],
-                         [("Ulysses", "counted", [8]), ("Ring", "counted", [8]), ("", "published", [8]),
-                          ("", "published", [8])])
-        self.assertIsNone(disputed_volumes.finding(sources(*self.RECORDS[:2])))
-        self.assertEqual(found.section, volumes.section(sources()).title)
-
-    def test_nothing_is_said_without_the_counts(self):
-        blocks = volumes.section(sources(*self.RECORDS[:2])).blocks
-        self.assertFalse([block for block in blocks if isinstance(block, Text) and "mixes" in block.markdown])
-        table = next(block for block in blocks if isinstance(block, Table) and block.name == "disputed_volumes")
-        shown = {(row.label, row.kind): [cell and cell.text for cell in row.cells] for row in table.rows}
-        self.assertEqual(shown["Ring", "published"], ["~0.22", "~1.75"])
-        self.assertEqual(shown["`ring_attention_softmax`", "counted, over queries of one rank"], ["1.75", "14.00"])
-        self.assertEqual(shown["`ulysses_softmax`", "counted, over queries of one rank"], [None, None])
 
 
 if __name__ == "__main__":

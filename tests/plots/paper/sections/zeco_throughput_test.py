@@ -5,7 +5,7 @@ simulated ones, and a missing term is named."""
 import unittest
 
 from baton.paper.page import Table, Text
-from baton.paper.sections import zeco_readings, zeco_throughput
+from baton.paper.sections import zeco_throughput
 from baton.paper.sections.zeco_throughput import MODEL, RANKS, SHARDED, TOKENS
 from baton.paper.sources import H100, Sources, load_cells
 from plots.example import ROOT, model
@@ -86,15 +86,6 @@ class Throughput(unittest.TestCase):
         found = rows(zeco_throughput.section(Sources(shorter, {}, PUBLISHED)), "zeco_table5")
         self.assertEqual(found["ZeCO", "simulated"][0], "65,536")  # 16384 tokens in 250 ms
         self.assertTrue(all(not any(cells) for (_, kind), cells in found.items() if kind != "simulated"))
-
-    def test_other_readings_stand_beside_the_first_one(self):
-        others = [simulated(name, ranks, time, beside="", model=model) for model in ("zeco-1b", *zeco_readings.OTHER_MODELS)
-                  for name, times in STEPS.items() for ranks, time in times.items()]
-        found = Sources(others, {}, PUBLISHED)
-        section = zeco_throughput.section(found)
-        self.assertEqual(rows(section, "zeco_readings")["LASP-2", "`zeco-1b-h128`, 32 heads of 128 x 128, not sharded"][3], "1.367")
-        self.assertIn("LASP-2's step takes 1.365 times as long as ZeCO's for `zeco-1b`, and 1.365 for `zeco-1b-h128`", text(section))
-        self.assertNotIn("How far the answer moves", text(zeco_throughput.section(sources())))
 
     def test_the_order_is_told_as_it_is(self):
         told = text(zeco_throughput.section(sources()))

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""How much longer what the simulator names takes than the fastest, in contests that were measured or published."""
