@@ -5,11 +5,13 @@ All shared files also do without conditional compilation for a backend and witho
 its licence.
 """
 
+import ast
 import collections
+import graphlib
 import re
 import unittest
 
-from source_tree import FLOORS, PRODUCT, all_sources, cpp_files, text_of
+from source_tree import FLOORS, PRODUCT, ROOT, all_sources, cpp_files, text_of
 
 # Which library a system header belongs to; a name with neither dot nor slash is the standard library's.
 LIBRARIES = (("MPI", r"mpi\.h"), ("NCCL", r"nccl\w*\.h"), ("NVML", r"nvml\.h"),
@@ -181,6 +183,26 @@ class Layering(unittest.TestCase):
     def test_every_rule_is_of_a_folder_that_is_there(self):
         folders = {own_folder(path.as_posix()) for path in cpp_files(*FLOORS)}
         self.assertFalse([folder for folder in RULES if not any(one.startswith(folder + "/") for one in folders)])
+
+
+def python_imports(path):
+    """Yields (module, name) of each `from module import name`, also within functions, where it would hide a circle."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((node.module, one.name) for one in node.names)
+
+
+class PythonPackage(unittest.TestCase):
+    def test_neither_folders_nor_modules_import_one_another_in_a_circle(self):
+        modules = {".".join(path.relative_to(ROOT / "plots").with_suffix("").parts).removesuffix(".__init__"): path
+                   for path in (ROOT / "plots" / "baton").rglob("*.py")}
+        for depth in (2, 9):
+            floors = graphlib.TopologicalSorter()
+            for name, path in modules.items():
+                found = (f"{module}.{one}" if f"{module}.{one}" in modules else module for module, one in python_imports(path))
+                own, others = (set(".".join(one.split(".")[:depth]) for one in some) for some in ([name], found))
+                floors.add(*own, *(others - own - {"baton"}))
+            floors.prepare()  # throws CycleError
 
 
 class TheCheckItself(unittest.TestCase):

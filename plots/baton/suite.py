@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 from baton import checks, grow
+from baton.report import sessions, trace_runs
 
 RESULTS = pathlib.Path("results/local")
 LOGS = pathlib.Path("build/log")
@@ -192,15 +193,13 @@ class Launcher:
     def trace_ends(self):
         """One more round of the fastest and of the slowest row of the answer, with the time of each step, for the page. A
         trace that fails costs the run nothing."""
-        from baton.report import sessions  # pylint: disable=import-outside-toplevel
-        from baton.report.page import trace_files  # pylint: disable=import-outside-toplevel
         try:
             found = sessions.read([RESULTS], self.session)
         except checks.ResultsError:  # nothing was measured
             return
         before = self.outcome
         with open(LOGS / "traces.log", "w", encoding="utf-8") as log:
-            for bench, words in (run for session in found for run in trace_files.wanted(session)):
+            for bench, words in (run for session in found for run in trace_runs.wanted(session)):
                 try:
                     self.launch(bench, [*words, "--launches", "1", "-J", "/dev/null"], log)
                 except Stopped as stopped:
@@ -259,19 +258,25 @@ def main(words):
         return print(how_long(machine))
     if options.part == "leaves":
         return 0 if leaves_records(options.arguments) else 1
+    return run(options, lambda launcher: run_part(options, launcher, machine))
+
+
+def run_part(options, launcher, machine):
+    if options.part == "beyond":
+        launcher.go_beyond(machine)
+    elif options.part == "launch":
+        launcher.launch(options.arguments[0], in_launches(options.arguments[1:]))
+    else:
+        launcher.launch_all(options.part, LINES[options.part](machine))
+
+
+def run(options, work):
+    """Calls `work` with a launcher, and returns the exit code to end with."""
     for folder in (RESULTS, LOGS):
         folder.mkdir(parents=True, exist_ok=True)
     launcher = Launcher(options.programs, options.session)
     try:
-        if options.part == "beyond":
-            launcher.go_beyond(machine)
-        elif options.part == "launch":
-            launcher.launch(options.arguments[0], in_launches(options.arguments[1:]))
-        elif options.part == "paper":
-            from baton.paper import measure  # pylint: disable=import-outside-toplevel
-            measure.run(launcher, machine, options.arguments[0])
-        else:
-            launcher.launch_all(options.part, LINES[options.part](machine))
+        work(launcher)
     except Stopped as stopped:
         return stopped.code
     except checks.ResultsError as error:  # of a calibration that cannot be used
@@ -279,15 +284,20 @@ def main(words):
     return launcher.outcome
 
 
-def options_of(words):
-    parser = argparse.ArgumentParser(prog="baton suite", description=__doc__.splitlines()[0], allow_abbrev=False)
+def parser_of(name, about):
+    """Returns the parser of a command that measures, with the flags that all of them take."""
+    parser = argparse.ArgumentParser(prog=f"baton {name}", description=about.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--programs", type=pathlib.Path, metavar="DIR", help="where the benches are")
     parser.add_argument("--session", metavar="S", help="of all records")
     parser.add_argument("--cores", type=int, default=1, metavar="N")
     parser.add_argument("--gpus", type=int, default=0, metavar="N")
-    parser.add_argument("part", choices=("minutes", *BENCHES, "beyond", "launch", "leaves", "paper"), metavar="PART",
+    return parser
+
+
+def options_of(words):
+    parser = parser_of("suite", __doc__)
+    parser.add_argument("part", choices=("minutes", *BENCHES, "beyond", "launch", "leaves"), metavar="PART",
                         help="minutes: say how long; a bench: its lines; beyond: trace, calibrate, simulate; launch BENCH ARGS: one "
-                        "run of a bench; leaves ARGS: end with 0 if they leave records in results/local; "
-                        "paper TABLES: the settings of these tables")
+                        "run of a bench; leaves ARGS: end with 0 if they leave records in results/local")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser.parse_args(words)

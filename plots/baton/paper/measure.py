@@ -129,6 +129,13 @@ def how_long(numbers, machine):
             f"{suite.told(machine)} (records: {suite.RESULTS}/); after Ctrl-C the same command goes on")
 
 
+def main(words):
+    parser = suite.parser_of("measure", __doc__)
+    parser.add_argument("tables", metavar="TABLES", help=f"some of {suite.listed(TABLES)}, with commas")
+    options = parser.parse_args(words)
+    return suite.run(options, lambda launcher: run(launcher, suite.Machine(options.cores, options.gpus), options.tables))
+
+
 def run(launcher, machine, words):
     """Measures the tables that `words`, such as 2,3, name. Throws ResultsError for others."""
     numbers = [int(word) if word.isdecimal() else word for word in words.split(",")]

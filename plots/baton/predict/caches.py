@@ -15,7 +15,7 @@ import tempfile
 from baton import files, results
 from baton.advise.simulator import simulated
 from baton.checks import ResultsError
-from baton.report.page import again
+from baton.report import rerun_command
 
 AXES = ("ranks", "state_bytes", "name")
 MIB = 2**20
@@ -93,6 +93,6 @@ def pairs(rows, topology, programs):
     for (_, blocks), group in alike.items():
         every = {axis: ",".join(sorted({str(row[axis]) for row in group})) for axis in ("name", "ranks")}
         asked = {**group[0], **every, "executor": "", "blocks_asked": "auto"}
-        found = simulated(programs, "collective", topology, *again.arguments(asked, "--blocks", str(blocks)))
+        found = simulated(programs, "collective", topology, *rerun_command.arguments(asked, "--blocks", str(blocks)))
         times = {(one["name"], one["ranks"]): one for one in found if results.why_no_time(one) is None}
         yield from ((row, times[key]) for row in group if (key := (row["name"], row["ranks"])) in times)

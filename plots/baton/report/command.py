@@ -8,7 +8,7 @@ import sys
 import textwrap
 
 from baton import program, words
-from baton.report import answer, between, layout, sessions
+from baton.report import answer, between, layout, sessions, trace_runs
 
 USAGE = "./run report [--terminal] [--session S] [--out FILE] FILES_OR_FOLDERS..."
 EPILOG = """The newest session of each file or folder is answered. A folder without *.jsonl stands for the folders below
@@ -21,8 +21,7 @@ def main(arguments):
     for session in found:
         session.interrupted = options.interrupted
     if options.traces:
-        from baton.report.page import trace_files  # pylint: disable=import-outside-toplevel
-        for bench, run in (one for session in found for one in trace_files.wanted(session)):
+        for bench, run in (one for session in found for one in trace_runs.wanted(session)):
             print(shlex.join([bench, *run]))
         return
     if options.out:

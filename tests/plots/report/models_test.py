@@ -3,7 +3,8 @@
 
 import unittest
 
-from baton.report.page import again, tables
+from baton.report import rerun_command
+from baton.report.page import tables
 from baton.report.page.strips import Strips
 from plots import example
 from plots.report.example import STEADY, jitter, launches, layer, machine, paragraphs, session, simulated
@@ -59,9 +60,9 @@ class Models(unittest.TestCase):
 
     def test_the_command_of_a_row_asks_for_it(self):
         full, dp = model(beside="sharded weights, head")[0], model("local", line="dp")[0]
-        self.assertRegex(again.command(full), r"^\./run bench model --methods zeco .*--model tiny .*--lines full .*--fsdp --head --heads 4 ")
-        self.assertNotIn("--methods", again.command(dp))
-        self.assertEqual(again.program(full), "model_bench")
+        self.assertRegex(rerun_command.command(full), r"^\./run bench model --methods zeco .*--model tiny .*--lines full .*--fsdp --head --heads 4 ")
+        self.assertNotIn("--methods", rerun_command.command(dp))
+        self.assertEqual(rerun_command.program(full), "model_bench")
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ import string
 import markupsafe
 
 from baton import files, pages, words
-from baton.report import answer, axes, between, growth, one_gpu
+from baton.report import answer, axes, between, growth, one_gpu, rerun_command
 from baton.report.contests import LINEAR, SCAN
-from baton.report.page import again, bars, cards, charts, lines, provenance, strips, tables, trace_files
+from baton.report.page import bars, cards, charts, lines, provenance, strips, tables, trace_files
 
 WHICH = {"collective": "Which exchange is fastest", "operator": "Which method is fastest in a layer",
          "model": "Which method is fastest in a model"}
@@ -45,7 +45,7 @@ def html(sessions, out):
         at_first=AT_FIRST,
         tables=of_tables, traces=[one for session in sessions for one in trace_files.of_contests(session)],
         sources=[provenance.section(session, letter, out) for session, letter in zip(sessions, letters)], beside=beside(out),
-        strips=markupsafe.Markup(kept.json(again.command)))
+        strips=markupsafe.Markup(kept.json(rerun_command.command)))
 
 
 def beside(out):

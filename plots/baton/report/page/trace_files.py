@@ -6,8 +6,7 @@ import json
 import pathlib
 
 from baton import files, traces
-from baton.report import axes, choice
-from baton.report.page import again
+from baton.report import axes, choice, rerun_command, trace_runs
 
 # The figures of a contest, and (title, command) of those that are not there.
 OfContest = collections.namedtuple("OfContest", "contest figures missing")
@@ -26,7 +25,7 @@ def of_contests(session):
             if record.get("case") in rounds:
                 figures.append(figure(rounds[record["case"]], title))
             else:
-                missing.append((title.replace(":", ",", 1), again.command(record, "--trace", file_of(end, subject))))
+                missing.append((title.replace(":", ",", 1), rerun_command.command(record, "--trace", trace_runs.file_of(end, subject))))
         yield OfContest(axes.heading(contest), figures, missing)
 
 
@@ -43,18 +42,6 @@ def figure(one, title):
                f"{many} {one.title['case']}, commit {one.title['commit']}.")
     return {"title": title, "caption": caption,
             "svg": style.inlined(trace.draw(one, titles=False, most_messages=MOST_MESSAGES), title)}
-
-
-def wanted(session):
-    """Yields the program and the arguments of each run that leaves a trace which `of_contests` shows."""
-    for subject, _, ends in choice.ends(session):
-        for end, row in ends:
-            record = row.records[-1]
-            yield again.program(record), again.arguments(record, "--trace", file_of(end, subject))
-
-
-def file_of(end, subject):
-    return f"results/local/{end}_{subject}.json"
 
 
 def found(place):

@@ -7,7 +7,7 @@ import re
 import unittest
 import urllib.parse
 
-from baton.report.page import again
+from baton.report import rerun_command
 from plots.example import InFolder, read, write
 from plots.report.example import layer, report, scan
 from plots.report.page import pages
@@ -62,21 +62,21 @@ class Sources(InFolder):
 
 class Commands(unittest.TestCase):
     def test_of_an_exchange(self):
-        self.assertEqual(again.command(scan("all_scan", blocks_asked=16)[0], "--trace", "a b.json"),
+        self.assertEqual(rerun_command.command(scan("all_scan", blocks_asked=16)[0], "--trace", "a b.json"),
                          "./run bench --collectives all_scan --direction forward --heads 32 --d-k 128 --d-v 128 --tokens 8192 "
                          "--executor mpi --ranks 4 --blocks 16 --cadence isolated --trace 'a b.json'")
 
     def test_of_a_layer_and_of_a_simulated_row(self):
         asked, *_ = read(layer())
-        self.assertIn("./run bench operator --methods zeco", again.command(asked))
-        self.assertIn("--kv-heads 4", again.command({**asked, "kv_heads": 4}))
-        self.assertIn("--packed 100", again.command({**asked, "packed": 100}))
-        latent = again.command({**asked, "kv_heads": 1, "latent": True, "d_k": 576, "d_v": 512})
+        self.assertIn("./run bench operator --methods zeco", rerun_command.command(asked))
+        self.assertIn("--kv-heads 4", rerun_command.command({**asked, "kv_heads": 4}))
+        self.assertIn("--packed 100", rerun_command.command({**asked, "packed": 100}))
+        latent = rerun_command.command({**asked, "kv_heads": 1, "latent": True, "d_k": 576, "d_v": 512})
         self.assertIn("--mla 512,64", latent)
         self.assertNotRegex(latent, "--kv-heads|--d-[kv]")
         made = pages.simulated_each(scan())[0]
-        self.assertIn("--topology results/local/machine.json", again.command(made))
-        self.assertIn("--topology topologies/dgx-h100-8.json", again.command({**made, "topology": "dgx-h100-8"}))
+        self.assertIn("--topology results/local/machine.json", rerun_command.command(made))
+        self.assertIn("--topology topologies/dgx-h100-8.json", rerun_command.command({**made, "topology": "dgx-h100-8"}))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from baton import results, schema
 from baton.report.contests import LINEAR, SOFTMAX
 from baton.report.rows import AUTO
 
-TOPOLOGIES = pathlib.Path(__file__).resolve().parents[4] / "topologies"
+TOPOLOGIES = pathlib.Path(__file__).resolve().parents[3] / "topologies"
 
 NOT_OF_A_CASE = ("state_bytes", "peak_flops", "cycle", "warmup", "rounds", "baseline", "seed")
 # The axes that a bench makes of others, so that it has no flag for them.
