@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md and docs/ show is what the programs print: python3 readme_test.py COLLECTIVE_BENCH [--write]
+"""What README.md and docs/ show below a command is what it prints: python3 readme_test.py COLLECTIVE_BENCH [--write]
 
-<<<<<<< HEAD
-README.md has the text of All-Scan and a table of committed records, docs/reading_results.md a table, docs/tour.md schedules,
-docs/topologies.md what `./run advise` and `./run predict` print. Column widths follow the longest registered name, so lines
-of benches are compared word by word. `--write` rewrites both tables. The other programs lie beside collective_bench.
-=======
-README.md has the text of All-Scan, docs/reading_results.md a table, docs/tour.md schedules, docs/topologies.md what
-`./run advise` says. Column widths follow the longest registered name, so lines of benches are
-compared word by word. `--write` puts the program's lines into that table. The other programs lie beside collective_bench.
->>>>>>> 8f5a452 (WIP cut)
+Commands of `./run` print the very text. Of schedules one rank's is shown, and simulated tables word by word, since the
+widths of columns follow the longest registered name. Measured tables are left out. README.md also has the
+source of All-Scan and a table of committed records. `--write` rewrites what differs. The other programs lie beside
+collective_bench.
 """
 
 import json
@@ -19,61 +14,40 @@ import shlex
 import subprocess
 import sys
 
+import commands
 from plots import example
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SAMPLE = re.compile(r"(<!-- the test `readme` .*?-->\n +\S*collective_bench (?P<arguments>.*?)\n\n```text\n)"
-                    r"(?P<rows>.*?)```", re.DOTALL)
-MEDIANS = re.compile(r"(<!-- medians of (results/\S+), checked by the test `readme` -->\n)(.*?\n)\n", re.DOTALL)
-SCHEDULE = re.compile(r"^    build/cpu/bin/(\w+) ([^\n]* --print-schedule)\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE)
-SAID = re.compile(r"^    \./run (advise [^\n]*)\n\n```text\n(.*?)```", re.DOTALL | re.MULTILINE)
-SOURCE_LINE = re.compile(r" +\w+\.[ch]pp:\d+( in \w+)?$")
+ROOT = commands.ROOT
+SHOWN = re.compile(r"^(    (?P<command>\S(?:[^\n]|\\\n)*)\n\n```text\n)(?P<text>.*?)```", re.DOTALL | re.MULTILINE)
+MEDIANS = re.compile(r"(<!-- medians of (?P<records>results/\S+), checked by the test `readme` -->\n)(?P<text>.*?\n)\n", re.DOTALL)
+SOURCE_LINE = re.compile(r" +\w+\.[ch]pp:\d+( in \w+)?$", re.MULTILINE)
 
 
-def output(bench, arguments):
-    done = subprocess.run([bench, *shlex.split(arguments.replace("\\\n", ""))], cwd=ROOT, capture_output=True,
-                          text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{bench} {arguments} ended with status {done.returncode}:\n{done.stderr}")
-    return done.stdout.splitlines()
+def printed(words, programs):
+    """What a shown command prints; None of a bench that measures."""
+    if words[:2] in (["./run", "advise"], ["./run", "report"]):
+        extra = [] if words[1] == "report" else ["--programs", programs]
+        command = example.command(words[1], *extra, *words[2:])
+    elif words[0].startswith("build/cpu/bin/") and ("simulator" in words or "--dry-run" in words):
+        command = [programs / pathlib.Path(words[0]).name, *words[1:]]
+    else:
+        return None
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else done.stderr
 
 
-def printed(bench, arguments):
-    """Returns what a run prints, but for the first lines, which name the commit."""
-    lines = [line.rstrip() for line in output(bench, arguments)]
-    first = next(number for number, line in enumerate(lines) if number > 0 and not line.startswith("#   "))
-    return lines[first:]
+def is_right(words, shown, text):
+    if words[0] == "./run":
+        return shown == text
+    of_page, of_program = ("\n".join(" ".join(line.split()) for line in lines.splitlines()) for lines in (shown, text))
+    return of_page in of_program if "--print-schedule" in words else of_page == of_program
 
 
-def check_schedules(benches):
-    text = (ROOT / "docs/tour.md").read_text(encoding="utf-8")
-    shown = SCHEDULE.findall(text)
-    if not shown:
-        sys.exit("docs/tour.md shows no schedule")
-    for bench, arguments, schedule in shown:
-        lines = words(SOURCE_LINE.sub("", line) for line in output(benches / bench, arguments))
-        for line in words(schedule.splitlines()):
-            if line not in lines:
-                sys.exit(f"docs/tour.md shows a step that {bench} {arguments} does not print:\n{' '.join(line)}")
-
-
-def check_said(benches):
-    text = (ROOT / "docs/topologies.md").read_text(encoding="utf-8")
-    shown = SAID.findall(text)
-    if not shown:
-        sys.exit("docs/topologies.md shows no answer of advise")
-    for command, answer in shown:
-        name, *rest = shlex.split(command)
-        done = subprocess.run(example.command(name, "--programs", benches, *rest), cwd=ROOT, text=True,
-                              capture_output=True, check=False)
-        if done.returncode or done.stdout != answer:
-            sys.exit(f"docs/topologies.md shows\n{answer}and ./run {command} says\n{done.stdout}{done.stderr}")
-
-
-def check_all_scan(text):
-    shown = re.search(r"```cpp\n(.*?)```", text, re.DOTALL)
-    if not shown or shown[1] not in (ROOT / "collectives/algorithms/all_scan.cpp").read_text(encoding="utf-8"):
-        sys.exit("README.md does not show the all_scan of collectives/algorithms/all_scan.cpp")
+def without_commit(text):
+    """What a table shows on every machine: the first lines name the commit and the host."""
+    lines = [line.rstrip() for line in text.splitlines()]
+    first = next((number for number, line in enumerate(lines) if number and not line.startswith("#   ")), 0)
+    return "\n".join(lines[first:]) + "\n"
 
 
 def medians(path):
@@ -87,43 +61,37 @@ def medians(path):
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def check_medians(text, is_written):
-    shown = MEDIANS.search(text)
-    if not shown:
-        sys.exit("README.md shows no medians")
-    made = medians(shown[2])
+def problems(page, programs, is_written):
+    """What a page shows and no program prints, and how many of its texts are printed."""
+    text, wrong, right = page.read_text(encoding="utf-8"), [], 0
+    found = [(block, shlex.split(block["command"].replace("\\\n", " "))) for block in SHOWN.finditer(text)]
+    found = [(block, words, made) for block, words in found if (made := printed(words, programs)) is not None]
+    found += [(block, ["./run"], medians(block["records"])) for block in MEDIANS.finditer(text)]
+    for block, words, made in sorted(found, key=lambda one: -one[0].start()):
+        made = SOURCE_LINE.sub("", made) if "--print-schedule" in words else made
+        made = without_commit(made) if "simulator" in words and "--dry-run" not in words else made
+        right += 1
+        if is_right(words, block["text"], made):
+            continue
+        wrong.append(f"{page} shows\n{block['text']}and {shlex.join(words)} prints\n{made}")
+        if is_written and "--print-schedule" not in words:
+            text = text[:block.start("text")] + made + text[block.end("text"):]
     if is_written:
-        (ROOT / "README.md").write_text(text[:shown.start(3)] + made + text[shown.end(3):], encoding="utf-8")
-    elif made != shown[3]:
-        sys.exit(f"README.md shows\n{shown[3]}and {shown[2]} has\n{made}")
-
-
-def words(lines):
-    return [line.split() for line in lines]
+        page.write_text(text, encoding="utf-8")
+    return wrong, right
 
 
 def main():
-    is_written = "--write" in sys.argv[2:]
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    check_all_scan(readme)
-    check_medians(readme, is_written)
-    benches = pathlib.Path(sys.argv[1]).resolve().parent
-    check_schedules(benches)
-    check_said(benches)
-    page = ROOT / "docs/reading_results.md"
-    text = page.read_text(encoding="utf-8")
-    sample = SAMPLE.search(text)
-    if not sample:
-        sys.exit(f"{page} has no sample of the table")
-    rows = printed(sys.argv[1], sample["arguments"])
-    if is_written:
-        made = sample[1] + "\n".join(rows) + "\n```"
-        page.write_text(text[:sample.start()] + made + text[sample.end():], encoding="utf-8")
-    elif words(rows) != words(sample["rows"].splitlines()):
-        sys.exit(f"{page} shows\n" + sample["rows"] + "and the program prints\n" + "\n".join(rows) +
-                 "\nTo put these lines into it: python3 tests/docs/readme_test.py COLLECTIVE_BENCH --write")
-    else:
-        print(f"{len(rows)} lines of {page} are what the program prints")
+    shown = re.search(r"```cpp\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    if not shown or shown[1] not in (ROOT / "collectives/algorithms/all_scan.cpp").read_text(encoding="utf-8"):
+        sys.exit("README.md does not show the all_scan of collectives/algorithms/all_scan.cpp")
+    programs, is_written = pathlib.Path(sys.argv[1]).resolve().parent, "--write" in sys.argv[2:]
+    found = [problems(page, programs, is_written) for page in commands.pages()]
+    wrong, texts = [one for page, _ in found for one in page], sum(right for _, right in found)
+    if texts < 8:
+        sys.exit(f"only {texts} texts were found: {__doc__}")
+    if wrong and not is_written:
+        sys.exit("\n".join(wrong))
 
 
 if __name__ == "__main__":

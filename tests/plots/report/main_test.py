@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command as a user runs it: which session is answered, of which files, and what bad input is answered with."""
 
-import re
 import unittest
 
 from plots.compare.example import InFolder
@@ -102,18 +101,6 @@ class Command(InFolder):
         made = [{**one, "machine": {**one["machine"], "cpu": "Prozessor \u00fc"}} for one in rivals()]
         done = report(self.write("r.jsonl", made), encoding="ascii")
         self.assertIn("fastest is all_scan", said(done))
-
-    def test_the_document_shows_what_the_command_prints(self):
-        document = (ROOT / "docs/reading_results.md").read_text(encoding="utf-8")
-        found = re.findall(r"`\./run report (results/\S+)` answers.*?```text\n(.*?)```", document, re.DOTALL)
-        self.assertEqual(len(found), 2)
-        for command, shown in found:
-            self.assertEqual(report(ROOT / command).stdout, shown)
-
-    def test_the_readme_shows_what_the_command_prints(self):
-        readme = (ROOT / "README.md").read_text(encoding="utf-8")
-        (command, shown), = re.findall(r"    \./run report (results/\S+)\n\n```text\n(.*?)```", readme, re.DOTALL)
-        self.assertEqual(report(ROOT / command).stdout, shown)
 
     def test_the_records_of_this_tree_are_answered(self):
         done = report(ROOT / "results")
