@@ -5,7 +5,7 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# The floors of docs/design.md: everything in C++ or CUDA that is no test.
+# The folders of docs/design.md: everything in C++ or CUDA that is no test.
 FLOORS = ("collectives", "sp_methods", "harness")
 PRODUCT = FLOORS
 CPP = {".cpp", ".hpp", ".cu", ".cuh"}

@@ -70,7 +70,7 @@ class Paths(unittest.TestCase):
 
     def test_a_missing_file_is_found(self):
         text = ("`collectives/nothing.cpp` `none.hpp` [a](nothing.md) and `collectives/*.cpp` `all_scan.cpp` "
-                "`results/local/` [b](design.md#laws) [c](design.md#no-heading)")
+                "`results/local/` [b](design.md#rules) [c](design.md#no-heading)")
         self.assertEqual(missing(ROOT / "docs/page.md", text),
                          ["collectives/nothing.cpp", "none.hpp", "nothing.md", "design.md#no-heading"])
 
