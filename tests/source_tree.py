@@ -4,37 +4,28 @@
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-
-# The folders of docs/design.md: everything in C++ or CUDA that is no test.
-FLOORS = ("collectives", "sp_methods", "harness")
-PRODUCT = FLOORS
-CPP = {".cpp", ".hpp", ".cu", ".cuh"}
-CUDA = {".cu", ".cuh"}
-SCRIPTS = {".py", ".cmake", ".sh"}
-SHELL = ("run", ".ci/run")
+PRODUCT = ("collectives", "sp_methods", "harness")  # everything in C++ or CUDA that is no test
 FOLDERS = (*PRODUCT, "tests", "plots", "results/peers", "cmake", "docs", ".ci")
+CPP = (".cpp", ".hpp", ".cu", ".cuh")
 
 
-def cpp_files(*folders, root=ROOT):
-    """Paths of the C++ and CUDA sources below the folders, from the root."""
-    return [path for path in files_below(folders, root) if path.suffix in CPP]
-
-
-def all_sources(root=ROOT):
-    """Everything a person wrote for a machine to run, in whatever language."""
-    top = [path.relative_to(root) for path in sorted(root.iterdir()) if path.is_file()]
-    return [path for path in [*top, *files_below(FOLDERS, root)] if _is_source(path)]
-
-
-def files_below(folders, root=ROOT):
-    """Paths of all files below the folders, from the root, without what Python compiles for itself."""
-    return [path.relative_to(root) for folder in folders for path in sorted((root / folder).rglob("*"))
+def files(*folders):
+    """Paths from the root of all files below the folders, without what Python compiles for itself."""
+    return [path.relative_to(ROOT).as_posix() for folder in folders for path in sorted((ROOT / folder).rglob("*"))
             if path.is_file() and "__pycache__" not in path.parts]
 
 
-def text_of(path, root=ROOT):
-    return (root / path).read_text(encoding="utf-8")
+def cpp(*folders):
+    """The texts of the C++ and CUDA sources below the folders, by path."""
+    return {path: text_of(path) for path in files(*folders) if path.endswith(CPP)}
 
 
-def _is_source(path):
-    return path.suffix in CPP | SCRIPTS or path.name in ("run", "CMakeLists.txt")
+def sources():
+    """The texts of all that a person wrote for a machine to run, by path."""
+    top = [path.name for path in sorted(ROOT.iterdir()) if path.is_file()]
+    return {path: text_of(path) for path in [*top, *files(*FOLDERS)]
+            if path.endswith((*CPP, ".py", ".cmake", ".sh", "CMakeLists.txt")) or path in ("run", ".ci/run")}
+
+
+def text_of(path):
+    return (ROOT / path).read_text(encoding="utf-8")

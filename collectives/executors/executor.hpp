@@ -96,8 +96,9 @@ class Executor {
   /// The reason why these schedules cannot run here; empty if they can.
   virtual Refusal unsupported(std::span<const Schedule> schedules) const = 0;
 
-  /// Lets each rank keep `per_rank` threads busy from the next `prepare` on: 2, of which one computes
-  /// while the other exchanges, or 1 that does both in turn. Executors with other ranks ignore it.
+  /// Lets each rank keep `per_rank` threads busy from the next `prepare` on: 2, of which one
+  /// computes while the other exchanges, or 1 that does both in turn. Executors with other ranks
+  /// ignore it.
   virtual void use_threads(int /*per_rank*/) {}
 
   /// Takes checked schedules, one a rank, and allocates their buffers, as they start. May connect
