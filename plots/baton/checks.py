@@ -8,11 +8,9 @@ writes, and every kind of value at every key.
 import itertools
 import json
 import math
-import os
 import re
 
 from baton import files, schema
-from baton.reading import progress
 
 NO_JSON = object()  # what stands for a line that is none
 SCHEMA = 1  # of the records that these programs read
@@ -203,7 +201,6 @@ def json_lines(path):
     """Yields (value, `file:line`) of each line, one after the other; NO_JSON for a line that is none. Throws ResultsError."""
     try:
         with open(files.reading(path), "rb") as file:
-            told = progress.Progress(path, os.fstat(file.fileno()).st_size)
             for number in itertools.count(1):
                 line = file.readline(LONGEST_LINE)
                 if not line:
@@ -211,10 +208,8 @@ def json_lines(path):
                 where = f"{path}:{number}"
                 if len(line) == LONGEST_LINE:
                     raise ResultsError(f"{where}: the line is longer than {LONGEST_LINE >> 20} MiB, so this is no file of records")
-                told.add(len(line))
                 if line.strip():
                     yield parsed(line), where
-            told.end()
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 

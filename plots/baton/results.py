@@ -10,9 +10,8 @@ import functools
 import statistics
 import sys
 
-from baton import checks, estimates, schema
+from baton import checks, estimates, kept, schema
 from baton.checks import ResultsError
-from baton.reading import compact
 from baton.upgrade import renamed, upgraded
 
 NEEDED = ("bench", "name", "implementation", "executor", "ranks", "heads", "d_k", "d_v", "tokens",
@@ -37,10 +36,9 @@ Rival = collections.namedtuple("Rival", "name executor implementation mode scan 
 
 
 def load(paths, *benches):
-    """Returns the records of these benches in these files, bench by bench, each oldest line first, as they are kept by
-    reading/compact.py. Throws ResultsError."""
-    kept = compact.Compact()
-    found = [kept.add(_checked(record, where)) for path in paths for record, where in _lines(path)
+    """Returns the records of these benches in these files, bench by bench, each oldest line first. Throws ResultsError."""
+    records = kept.Records()
+    found = [records.add(_checked(record, where)) for path in paths for record, where in _lines(path)
              if "peer" not in record and record["bench"] in (benches or BENCHES)]
     return sorted(found, key=lambda record: list(BENCHES).index(record["bench"]))
 

@@ -28,6 +28,8 @@ def renamed(one, levels=1):
     """Returns an object with present keys in place of old ones, at so many levels, and in the names of cases."""
     if not isinstance(one, dict) or levels == 0:
         return one.replace("ranks_a_node:", "ranks_per_node:") if isinstance(one, str) else one
+    if levels == 1 and RENAMED.keys().isdisjoint(one):
+        return one
     return {RENAMED.get(key, key): renamed(value, levels - 1) for key, value in one.items()}
 
 
