@@ -64,11 +64,6 @@ def count(number, word, plural=None):
     return f"{number} {word if number == 1 else plural or word + 's'}"
 
 
-def ranges(numbers):
-    """The ends of rising numbers: `4`, or `4 to 256`."""
-    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-
-
 def span(ratios):
     """The least and the largest of ratios, such as `1.4 to 3.4`."""
     low, high = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
