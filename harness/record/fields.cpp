@@ -24,6 +24,8 @@ Json to_json(const Field& field) {
             {"title", field.title},
             {"flag", field.flag}};
   if (!field.absent.empty()) json["absent"] = Json::parse(field.absent);
+  if (field.key == "ratio") json["margin"] = ratio_margin;
+  if (field.key == "bound_seconds") json["margin"] = bound_margin_in_one_launch;
   json["help"] = field.help;
   return json;
 }

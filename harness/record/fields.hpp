@@ -52,6 +52,12 @@ class Key {
 /// The version of the schema, which records have under the key "schema".
 inline constexpr int version = 1;
 
+/// The margin of ratios below which nothing is a difference.
+inline constexpr double ratio_margin = 0.02;
+/// How far beyond a time of one launch its bound must be for the time to be impossible: three times
+/// what bounds on processors differ by between launches (9 %, results/two-cores).
+inline constexpr double bound_margin_in_one_launch = 0.3;
+
 /// The schema as JSON, a line for each key.
 std::string as_json();
 

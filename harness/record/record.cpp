@@ -7,6 +7,8 @@
 #include <iterator>
 #include <utility>
 
+#include "harness/record/fields.hpp"
+
 namespace baton {
 namespace {
 
@@ -16,10 +18,10 @@ std::optional<double> impossible_bound_share(const Record& record) {
   if (record.over_launches) {
     if (!record.bound_share) return std::nullopt;
     share = record.bound_share->value;
-    least = record.bound_share->ci95[0] / (1 + ratio_margin);
+    least = record.bound_share->ci95[0] / (1 + schema::ratio_margin);
   } else if (const auto bound = record.bound_seconds()) {
     share = *bound / record.summary.median;
-    least = *bound / record.summary.ci95[1] / (1 + bound_margin_in_one_launch);
+    least = *bound / record.summary.ci95[1] / (1 + schema::bound_margin_in_one_launch);
   }
   return least > 1 ? std::optional(share) : std::nullopt;
 }

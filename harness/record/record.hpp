@@ -52,12 +52,6 @@ struct Failure {
   double seconds = 0;
 };
 
-/// The margin of ratios below which nothing is a difference, MARGIN of plots/baton/estimates.py.
-inline constexpr double ratio_margin = 0.02;
-/// How far beyond a time of one launch its bound must be for the time to be impossible: three times
-/// what bounds on processors differ by between launches (9 %, results/two-cores).
-inline constexpr double bound_margin_in_one_launch = 0.3;
-
 /// The answer to one case. Built once, from what its runner returned, and constant after that.
 struct Record {
   Case bench_case;

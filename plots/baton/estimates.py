@@ -12,11 +12,13 @@ import collections
 import math
 import statistics
 
+from baton import schema
+
 # Timers tick and times are rounded, so launches that agree exactly are no more alike than this; statistics.hpp has the same.
 LEAST_SPREAD = 1e-3
 # A ratio nearer to 1 than this is no difference that matters: one program under two names differs by 0.7 % on GPUs, in
 # every launch (docs/runs.md).
-MARGIN = 0.02
+MARGIN = schema.FIELDS["ratio"]["margin"]
 
 # The logarithm of the ratio B / A, its standard error, and the degrees of freedom of the error; `paired` if launches
 # were compared pair by pair. `spread` is the standard deviation that one pair (or one launch of each side) adds.

@@ -10,15 +10,14 @@ import functools
 import json
 import pathlib
 
-from baton import results, words
+from baton import results, schema, words
 from baton.estimates import MARGIN
 
 MEMORY, TENSOR_CORES = "bandwidth", "FLOP/s"
 
 CACHES = 256 << 20  # bytes: more than the caches of these GPUs have, so what is larger crosses their memory's wires
-# How far beyond its time a bound must be in one launch, which does not know the error of the bound: three times what
-# bounds on processors differ by between launches (9 %, results/two-cores). harness/record/record.hpp has the same.
-ONE_LAUNCH = 0.3
+# How far beyond its time a bound must be in one launch, which does not know the error of the bound.
+ONE_LAUNCH = schema.FIELDS["bound_seconds"]["margin"]
 
 # `seconds` is the least time, and `by` what takes it.
 Limit = collections.namedtuple("Limit", "seconds by")
