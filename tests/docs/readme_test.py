@@ -57,7 +57,7 @@ def medians(path):
     ranks = sorted({count for _, count in times})
     names = sorted({name for name, _ in times}, key=lambda name: times[name, ranks[-1]])
     rows = [["", *(f"{count} ranks" for count in ranks)], ["---", *["---:"] * len(ranks)],
-            *([f"`{name}`", *(f"{times[name, count]:.3g}" for count in ranks)] for name in names)]
+            *([f"`{name}`", *(f"{times[name, count]:#.3g}".rstrip(".") for count in ranks)] for name in names)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
