@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pass a layer of linear attention takes.
+// The choice of the pass by which a layer of linear attention is recorded.
 #pragma once
 
 #include <memory>
