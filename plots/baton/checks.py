@@ -117,10 +117,10 @@ def or_null(kind):
     return lambda value: value is None or is_kind(value), f"{expected}, or null"
 
 
-OF_TYPES = {"text": TEXT, "whole": COUNT, "real": NUMBER, "truth": (lambda value: isinstance(value, bool), "true or false"),
+VALIDATORS = {"text": TEXT, "whole": COUNT, "real": NUMBER, "truth": (lambda value: isinstance(value, bool), "true or false"),
             "interval": (are_ends, "the two ends of an interval"), "list": (lambda value: isinstance(value, list), "a list")}
 # What the type of a key does not say.
-OWN = {
+EXTRA_VALIDATORS = {
     "pass": one_of(PASSES), "mode": one_of(MODES), "line": one_of(LINES),
     "mean_seconds": TIME, "median_seconds": TIME, "predicted_seconds": or_null(TIME), "bound_seconds": or_null(BOUND),
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
@@ -135,10 +135,10 @@ FROM_ZERO = ("warmup", "ranks_per_node", "cycle")  # the axes that may be 0
 
 
 def kind_of(field):
-    """What may stand at a key, and how errors call it. Null is what is not known, or what a native does not tell."""
+    """What may stand at a key, and how errors call it. Null is what is not known, or what a native does not say."""
     if field["type"] == "object":
         return object_of(field["key"])
-    kind = OF_TYPES[field["type"]]
+    kind = VALIDATORS[field["type"]]
     if kind is COUNT and (field["role"] == "axis" or field.get("absent")) and field["key"] not in FROM_ZERO:
         kind = SIZE
     return or_null(kind) if field["written"] != "always" and field.get("absent", "") is None else kind
@@ -151,7 +151,7 @@ def object_of(key):
     return lambda value: is_named(value, **parts), f"an object with {', '.join(parts)}"
 
 
-KINDS = {**{key: kind_of(field) for key, field in schema.FIELDS.items()}, **OWN}
+KINDS = {**{key: kind_of(field) for key, field in schema.FIELDS.items()}, **EXTRA_VALIDATORS}
 
 
 def check(record, needed, where):
@@ -172,7 +172,7 @@ def check(record, needed, where):
 
 def innermost(key, expected, value):
     """Returns the key, what is expected and what is found of the part of an object that is wrong; of another value, of itself."""
-    if isinstance(value, dict) and all(map(is_text, value)) and key not in OWN:
+    if isinstance(value, dict) and all(map(is_text, value)) and key not in EXTRA_VALIDATORS:
         for part, one in value.items():
             field = schema.FIELDS.get(f"{key}.{part}")
             is_kind, wanted = kind_of(field) if field else TEXT

@@ -89,11 +89,11 @@ def interval(estimate, level=0.95):
 def launches_needed(estimate, level, reach, counts):
     """Returns the least of rising `counts` of launches of each side whose interval reaches no further than `reach`, if the
     spread stays; None if none of them is enough."""
-    def tells(count):
+    def is_enough(count):
         freedom = (count - 1) * (1 if estimate.paired else 2)
         return estimate.spread / math.sqrt(count) * quantile(level, freedom) <= reach
 
-    found = bisect.bisect_left(counts, True, key=tells)  # what so many tell, more tell too
+    found = bisect.bisect_left(counts, True, key=is_enough)  # then more are enough too
     return counts[found] if found < len(counts) else None
 
 

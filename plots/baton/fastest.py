@@ -14,18 +14,18 @@ TYPICAL_ERROR = 0.23  # the largest of the machines: results/*/prediction-errors
 Fastest = collections.namedtuple("Fastest", "name seconds tied runner_up margin")
 
 
-def of(times):
+def among(times):
     """Returns the Fastest of {name: seconds}, or None if there is no time. Equal times stand in the order of names."""
     order = sorted(times, key=lambda name: (times[name], name))
     if not order:
         return None
     name, *others = order
-    tied = [other for other in others if not is_told(times[other] / times[name])]
+    tied = [other for other in others if not is_distinct(times[other] / times[name])]
     runner_up = others[0] if others else None
     return Fastest(name, times[name], tied, runner_up, times[runner_up] / times[name] if runner_up else None)
 
 
-def is_told(ratio):
+def is_distinct(ratio):
     """Says whether the simulator can tell a time from another one that is `ratio` times as long."""
     return max(ratio, 1 / ratio) > 1 + TYPICAL_ERROR
 

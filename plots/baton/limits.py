@@ -28,7 +28,7 @@ def sheets():
     return json.loads(pathlib.Path(__file__).with_name("data_sheets.json").read_text(encoding="utf-8"))
 
 
-def of(record):
+def least_time(record):
     """Returns the Limit of a layer or model, or None if neither the record nor a data sheet says enough.
 
     A layer reads its inputs and writes its outputs once. A model keeps more than that between its steps, so its
@@ -56,7 +56,7 @@ def why_impossible(row):
     record = row.records[-1]
     if not row.is_timed or row.is_simulated or results.crowded(record):
         return ""
-    limit, slowest = of(record), row.interval[1] if row.interval else record["ci95_seconds"][1]
+    limit, slowest = least_time(record), row.interval[1] if row.interval else record["ci95_seconds"][1]
     if limit and limit.seconds > slowest and (limit.by == TENSOR_CORES or record["tensor_bytes"] > CACHES):
         whose = "--peak is not that of this hardware" if record.get("peak_flops") else "the data sheet has no such rate"
         return f"takes {words.percent(limit.seconds / row.median, 0)} of the peak ({limit.by}), which cannot be: {whose}"

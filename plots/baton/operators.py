@@ -57,9 +57,9 @@ def labels(rows):
         seen[one.method]["scan"].add(one.scan)
 
     def label(one):
-        told = [f"gate {one.gate}"] * (len(seen[one.method]["gate"]) > 1)
-        told += [one.scan] * (len(seen[one.method]["scan"]) > 1)
-        return f"{one.method} ({', '.join(told)})" if told else one.method
+        parts = [f"gate {one.gate}"] * (len(seen[one.method]["gate"]) > 1)
+        parts += [one.scan] * (len(seen[one.method]["scan"]) > 1)
+        return f"{one.method} ({', '.join(parts)})" if parts else one.method
 
     return {one: label(one) for one in sorted(rows, key=lambda one: (one.method != LOCAL, one))}
 

@@ -31,7 +31,7 @@ DELTA_RULE = ("gdn", "kda", "deltanet", "rwkv7")  # whose maps have matrices
 
 # What records that compete share. The bench's text of a contest has neither the machine nor where on it ranks lie.
 Group = collections.namedtuple("Group", "contest topology host machine ranks_per_node placement")
-# What tells records of one group apart; `mode` and `scan` are empty for exchanges.
+# In what records of one group differ; `mode` and `scan` are empty for exchanges.
 Rival = collections.namedtuple("Rival", "name executor implementation mode scan blocks")
 
 
@@ -145,13 +145,13 @@ def _of_newest_run(records):
     if all(bounds):
         over["bound_seconds"] = estimates.mean(bounds)
     # What the bench formed with other rows counts if it is of the same launches.
-    told = last.get("over_launches", {})
-    is_of_all = told.get("launches") == len(launches)
-    known = {key: told.get(key) if is_of_all else None for key in ("ratio", "ratio_ci95", "ratio_to", "hidden") if key in last}
+    of_run = last.get("over_launches", {})
+    is_of_all = of_run.get("launches") == len(launches)
+    known = {key: of_run.get(key) if is_of_all else None for key in ("ratio", "ratio_ci95", "ratio_to", "hidden") if key in last}
     return {**last, **over, **known}
 
 
-def is_build_told(record):
+def is_build_known(record):
     """True if records with the commit of this one are of the same build. Of a changed tree a digest tells which it was,
     which old records lack."""
     return record["commit"] != "unknown" and not record["commit"].endswith("-dirty")

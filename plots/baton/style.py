@@ -141,7 +141,7 @@ def drawn(figure, suffix):
 
 def inlined(figure, about, notes=()):
     """Returns the figure as SVG that a template puts into a page. `about` is what it shows, for those who do not see it; `notes` are {gid of an
-    artist: what a pointer that rests on it is told}.
+    artist: the text that a pointer on it shows}.
 
     Text stays text. Names of parts that may occur in every figure go, but for the classes "grid" and "leader".
     """

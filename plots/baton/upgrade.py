@@ -48,12 +48,12 @@ def upgraded(record):
     rounds = () if record["executor"] == "simulator" else ("warmup", "rounds")
     keys = ("family", "ranks", "ranks_per_node", "ranks_per_gpu", *WORK[record["bench"]], "cadence", *rounds)
     new["contest"] = "/".join(filter(None, (part(new, key) for key in keys)))
-    if "case" not in record and is_case_told(record):
+    if "case" not in record and is_case_known(record):
         new["case"] = case_of(new)
     return new
 
 
-def is_case_told(record):
+def is_case_known(record):
     """True if all axes of the case are in the record. The layers of a model may be of two kinds; and where ranks lay on
     several nodes, a record without its case does not say whether these were asked for."""
     return record["bench"] != "model" and "blocks_asked" in record and not value(record, "ranks_per_node")

@@ -10,17 +10,17 @@ from plots.example import ROOT, layer
 
 class Fastest(unittest.TestCase):
     def test_the_least_time_its_equals_and_the_next(self):
-        found = fastest.of({"b": 1.1, "a": 1.0, "d": 2.0, "c": 1.2})
+        found = fastest.among({"b": 1.1, "a": 1.0, "d": 2.0, "c": 1.2})
         self.assertEqual((found.name, found.tied, found.runner_up), ("a", ["b", "c"], "b"))
         self.assertAlmostEqual(found.margin, 1.1)
-        self.assertEqual(fastest.of({"a": 1.0, "b": 2.0}).tied, [])
-        self.assertIsNone(fastest.of({"a": 1.0}).runner_up)
-        self.assertIsNone(fastest.of({}))
+        self.assertEqual(fastest.among({"a": 1.0, "b": 2.0}).tied, [])
+        self.assertIsNone(fastest.among({"a": 1.0}).runner_up)
+        self.assertIsNone(fastest.among({}))
 
     def test_a_ratio_counts_from_the_error_on_whichever_is_the_slower(self):
         error = fastest.TYPICAL_ERROR
         for ratio, told in ((1 + 1.01 * error, True), (1 + 0.99 * error, False)):
-            self.assertEqual((fastest.is_told(ratio), fastest.is_told(1 / ratio)), (told, told))
+            self.assertEqual((fastest.is_distinct(ratio), fastest.is_distinct(1 / ratio)), (told, told))
 
     def test_the_error_is_the_largest_that_was_measured(self):
         tables = list(ROOT.glob("results/*/prediction-errors*.txt"))

@@ -9,7 +9,7 @@ import zlib
 
 from baton import results
 from baton.report.sessions import session_of
-from baton.upgrade import is_case_told, renamed, upgraded
+from baton.upgrade import is_case_known, renamed, upgraded
 from plots.example import BENCHES, ROOT, InFolder, layer, model, on_gpus, record
 
 # Of each file of records: how many contests its sessions have, and a digest of which record is in which. They were made
@@ -59,7 +59,7 @@ class Committed(unittest.TestCase):
     def test_cases_are_those_that_younger_records_say(self):
         count = 0
         for one in committed():
-            if "case" in one and is_case_told(one):
+            if "case" in one and is_case_known(one):
                 count += 1
                 without = upgraded({key: value for key, value in one.items() if key not in ("case", "contest")})
                 self.assertEqual(without["case"], one["case"])
@@ -147,7 +147,7 @@ class Twins(InFolder):
         self.assertGreater(len({one["contest"] for one in found}), 12)
         for one in found:
             twin = upgraded({key: value for key, value in one.items() if key not in lacked(one)})
-            keys = ["case"] * is_case_told(one) + [key for key in ("contest", "family", "layout", "attention") if key in one]
+            keys = ["case"] * is_case_known(one) + [key for key in ("contest", "family", "layout", "attention") if key in one]
             self.assertEqual([twin[key] for key in keys], [one[key] for key in keys])
 
 

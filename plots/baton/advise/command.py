@@ -117,7 +117,7 @@ def all_times(records, move):
 
 def sentence(found, completed):
     """Says which of {name: Stack} is the fastest, by how much, and why."""
-    best = fastest.of({name: candidates.seconds(one) for name, one in found.items()})
+    best = fastest.among({name: candidates.seconds(one) for name, one in found.items()})
     if best is None:
         return "no method runs here, see above"
     first = completed(found[best.name])

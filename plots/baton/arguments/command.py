@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bench would refuse in its arguments, told before it is built; or its --help.
+"""What a bench would refuse in its arguments, said before it is built; or its --help.
 
 flags.json is what the benches print by --flags, and a test holds it. What only a built bench knows passes here: the bench has the
 last word. A name is known if a source has it as a text, so that a new collective needs no list.
@@ -69,11 +69,11 @@ def split(word, known):
 
 
 def unknown(word, known):
-    told = ascii(word)
+    shown = ascii(word)
     if not word.startswith("-"):
-        return f"{told} belongs to no flag; --help shows the flags"
+        return f"{shown} belongs to no flag; --help shows the flags"
     near = difflib.get_close_matches(word.partition("=")[0], known, n=1)
-    return f"unknown flag {told}{f', did you mean {near[0]!r}?' if near else ''}; --help shows the flags"
+    return f"unknown flag {shown}{f', did you mean {near[0]!r}?' if near else ''}; --help shows the flags"
 
 
 def refused(name, flag, value):

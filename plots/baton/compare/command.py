@@ -101,16 +101,16 @@ def header_of(names, a, b, margin, across):
               "launches did not run in turns: what drifted between A and B counts as a change")
     return [f"# A: {names[0]} ({commits_of(a)})", f"# B: {names[1]} ({commits_of(b)})",
             f"# {design}; margin {margin:g} %", *(f"# in spite of: {text}" for text in across),
-            *(f"# the build of {letter} is not known: {told}" for letter, side in (("A", a), ("B", b))
-              for told in untold_builds(side))]
+            *(f"# the build of {letter} is not known: {why}" for letter, side in (("A", a), ("B", b))
+              for why in unknown_builds(side))]
 
 
-def untold_builds(side):
-    """Says of each commit that tells no build how many runs have it: each of them may be of another build."""
+def unknown_builds(side):
+    """Says of each commit that names no build how many runs have it: each of them may be of another build."""
     runs = collections.defaultdict(set)
     for case in side.cases.values():
         for record in case.records:
-            if not results.is_build_told(record):
+            if not results.is_build_known(record):
                 runs[record.get("commit", "unknown")].add(record["run"])
     for commit, found in sorted(runs.items()):
         why = "nothing told its commit" if commit == "unknown" else f"files of {commit.removesuffix('-dirty')} had changed"

@@ -37,19 +37,19 @@ def not_compared(a, b, names):
 
 
 def short_names(cases):
-    """Returns the parts of their names that all cases share, and {case: what tells it from all others}."""
+    """Returns the parts of their names that all cases share, and {case: what sets it apart}."""
     parts = {case: case.split("/") for case in cases}
     names = list(parts.values())
     shared = [part for part in names[0][1:] if all(part in other for other in names)] if names else []
     room = COLUMNS - len(_line("", [""] * 6, ""))
-    told = {case: "/".join(_telling(own, names)) for case, own in parts.items()}
-    if any(len(name) > room for name in told.values()):
-        told = {case: _shorter(name) for case, name in told.items()}
-    return shared, told
+    short = {case: "/".join(_distinctive(own, names)) for case, own in parts.items()}
+    if any(len(name) > room for name in short.values()):
+        short = {case: _shorter(name) for case, name in short.items()}
+    return shared, short
 
 
-def _telling(own, names):
-    """The parts of a name that tell it from the others: each one that not all those share which the parts before leave.
+def _distinctive(own, names):
+    """The parts of a name that set it apart: each one that not all those share which the parts before leave.
 
     What the others have beyond this name stands in their own parts, so no two of them become equal.
     """
@@ -125,6 +125,8 @@ def family(findings):
     if halves:
         lines.append(f"# half a 95 % interval: {_percent(statistics.median(halves))} in the median case, "
                      f"{_percent(max(halves))} in the worst")
+    if verdicts.exit_code(findings) == verdicts.EXIT_CANNOT_TELL:
+        lines.append("# exit code 6: nothing is worse, but not every case could be judged; `needs` says how many launches would do")
     return lines
 
 

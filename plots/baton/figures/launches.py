@@ -14,7 +14,7 @@ Launch = collections.namedtuple("Launch", "run commit")
 
 
 def of(record):
-    is_one = results.is_simulated(record) and results.is_build_told(record)
+    is_one = results.is_simulated(record) and results.is_build_known(record)
     return Launch("" if is_one else record["run"], record["commit"])
 
 

@@ -98,7 +98,7 @@ def beside(scan, rivals):
     if not all(ratio.interval for ratio in ratios.values()):
         told = listed([f"{title} took {words.times(ratio)} as long" for title, ratio in ratios.items()])
         return f"In one launch, which tells no winner, {told}. "
-    told = {ranking.UNTOLD: "a time that cannot be told apart", ranking.TIES: f"as long within {MARGIN}"}
+    told = {ranking.UNDECIDED: "a time that cannot be told apart", ranking.TIES: f"as long within {MARGIN}"}
     return listed([f"{title} takes {told.get(ranking.relation(row, scan)) or f'{words.times(ratios[title])} as long'}"
                    for title, row in rivals.items()]) + ". "
 
@@ -152,10 +152,10 @@ def apart(contest, local, rows, order):
     for name in order:
         added[ranking.relation(rows[name], local)].append(titles[name])
     told = [*(f"{alike} differ by less than {MARGIN}. " for alike in pairs[ranking.TIES])]
-    if untold := pairs[ranking.UNTOLD]:
-        told += [f"{', nor can '.join([f'{untold[0]} cannot be told apart', *untold[1:]])}. "]
+    if undecided := pairs[ranking.UNDECIDED]:
+        told += [f"{', nor can '.join([f'{undecided[0]} cannot be told apart', *undecided[1:]])}. "]
     told += [f"{name} adds less than {MARGIN}. " for name in added[ranking.TIES]]
-    told += [f"Whether {name} adds more than {MARGIN} cannot be told. " for name in added[ranking.UNTOLD]]
+    told += [f"Whether {name} adds more than {MARGIN} cannot be told. " for name in added[ranking.UNDECIDED]]
     return "".join(told)
 
 

@@ -35,17 +35,17 @@ def sentences(session):
     """Returns all Sentences of a session, in the order of the answer."""
     found, alone = asked(session), one_gpu.sentences(one_gpu.works(session))
     used = [one.contest for one in found if one.contest]
-    told = [Sentence(HEAD, head(session, used), MUST), *(Sentence(ONE_GPU, text, MUST) for text in alone)]
-    told += [Sentence(one.heading, text, worth, number == 0) for one in found for number, (text, worth) in enumerate(titled(one))]
-    told += simulated(session, bool(alone) or not session.measured)
-    told += [Sentence(CERTAINTY, text, MUST) for text in certainty.sentences(session, used)]
+    parts = [Sentence(HEAD, head(session, used), MUST), *(Sentence(ONE_GPU, text, MUST) for text in alone)]
+    parts += [Sentence(one.heading, text, worth, number == 0) for one in found for number, (text, worth) in enumerate(titled(one))]
+    parts += simulated(session, bool(alone) or not session.measured)
+    parts += [Sentence(CERTAINTY, text, MUST) for text in certainty.sentences(session, used)]
     failed = certainty.failures(session)
-    return [*told, Sentence(FAILED, failed, MUST) if failed else Sentence(VERIFIED, certainty.verified(session), MUST)]
+    return [*parts, Sentence(FAILED, failed, MUST) if failed else Sentence(VERIFIED, certainty.verified(session), MUST)]
 
 
 def titled(one):
     """The sentences of an Asked, with the title before the first one."""
-    (text, worth), *others = [told for told in one.sentences if told[0]]
+    (text, worth), *others = [sentence for sentence in one.sentences if sentence[0]]
     if one.contest is None:
         return [(text, worth), *others]
     number = len(one.contest.competitors)
@@ -55,10 +55,10 @@ def titled(one):
 
 def simulated(session, is_asked):
     """What was simulated. Where nothing else was asked, its first sentences are always there."""
-    where, *told, off = growth.sentences(session)
+    where, *texts, off = growth.sentences(session)
     worths = [MUST] * MOST_SIMULATED if is_asked else [SIMULATED_EXCHANGE, SIMULATED_LAYER]
-    worths += [SIMULATED_EXCHANGE] * len(told)
-    found = [(where, MUST if is_asked else SIMULATED_ON), *zip(told, worths), (off, PREDICTIONS)]
+    worths += [SIMULATED_EXCHANGE] * len(texts)
+    found = [(where, MUST if is_asked else SIMULATED_ON), *zip(texts, worths), (off, PREDICTIONS)]
     return [Sentence(SIMULATED, text, worth, worth == MUST) for text, worth in found]
 
 
@@ -67,15 +67,15 @@ def head(session, used):
     where = [", ".join([*session.machines[:1], *([words.count(session.cores, "core")] if session.cores else [])])]
     made = [certainty.launches_of(contest) for contest in used] or [session.launches]
     launches = [words.count(made[0], "launch", "launches") if min(made) == max(made) else f"{min(made)} to {max(made)} launches"]
-    told = "; ".join([*filter(None, where), *launches * (max(made) > 0), f"commit {', '.join(session.commits)}", session.newest[:10]])
+    origin = "; ".join([*filter(None, where), *launches * (max(made) > 0), f"commit {', '.join(session.commits)}", session.newest[:10]])
     if not session.measured:
-        return f"{told}. Nothing was measured: all rows are simulated."
+        return f"{origin}. Nothing was measured: all rows are simulated."
     crowded = [record for record in session.measured if cases.state_of(record) == cases.TIMED
                and certainty.is_oversubscribed(record)]
     if not used and crowded:
-        return (f"{told}. THIS RUN PROVES NOTHING ABOUT SPEED: {certainty.ranks_on_cores(crowded)} had more busy threads than "
+        return (f"{origin}. THIS RUN PROVES NOTHING ABOUT SPEED: {certainty.ranks_on_cores(crowded)} had more busy threads than "
                 "cores, so times show who waited for a core.")
-    return told + "; [low, high]: 95 % interval over launches" * (max(made) > 1) + "."
+    return origin + "; [low, high]: 95 % interval over launches" * (max(made) > 1) + "."
 
 
 def asked(session):
@@ -102,24 +102,24 @@ def answered(session, heading, question, place, before):
         return Asked(heading, contest, title, [(costs.alone(contest), worth), (alone_elsewhere(question, varying), worth),
                                                  (costs.matters(contest) if costs.cost_of_exchange(contest) else "", COST)])
     winner, further = findings.winner(contest), min(worth, OTHER_SETTING) if place else MUST
-    told = [(over, worth), (f"{at(contest, settings.varying(together))}: {words.lowered(winner)}", further) if over else (winner, worth),
+    parts = [(over, worth), (f"{at(contest, settings.varying(together))}: {words.lowered(winner)}", further) if over else (winner, worth),
             ("" if over and not contest.is_layer else findings.slower(contest), further), (findings.lost(contest), further)]
-    told += [] if place else details(session, contest)
-    return Asked(heading, contest, title, told + elsewhere(question, together if over else [contest], varying, worth))
+    parts += [] if place else details(session, contest)
+    return Asked(heading, contest, title, parts + elsewhere(question, together if over else [contest], varying, worth))
 
 
 def at(contest, varying):
     """A setting as a sentence begins with it."""
-    told = settings.setting(contest, varying)
-    return f"{told[:1].upper()}{told[1:]}" if "pass" in varying[:1] else f"At {told}"
+    text = settings.setting(contest, varying)
+    return f"{text[:1].upper()}{text[1:]}" if "pass" in varying[:1] else f"At {text}"
 
 
-def elsewhere(question, told, varying, worth):
-    """The contests of a question that its sentences do not tell, the first of them one by one."""
-    others = [one for one in question.contests if one not in told and len(one.competitors) > 1
+def elsewhere(question, stated, varying, worth):
+    """The contests of a question that its sentences leave out, the first of them one by one."""
+    others = [one for one in question.contests if one not in stated and len(one.competitors) > 1
               and (one.is_layer or one["ranks"] > 1)]  # one rank exchanges nothing
     found = [(f"{at(one, varying)}: {words.lowered(findings.winner(one))}", min(worth, OTHER_SETTING))
-             for one in others[:settings.MOST_TOLD]]
+             for one in others[:settings.MOST_SINGLE]]
     more = len(others) - len(found)
     return found + [(f"{words.count(more, 'more setting')} of it on the page.", PREDICTIONS)] * (more > 0)
 
@@ -127,9 +127,9 @@ def elsewhere(question, told, varying, worth):
 def alone_elsewhere(question, varying):
     """The times of a method that nothing competes with in the other settings."""
     others = [one for one in question.contests if one is not question.main]
-    told = [f"{settings.setting(one, varying)} {words.time_of(costs.row_of(one))}" for one in others[:MOST_ALONE]]
-    told += [f"{len(others) - MOST_ALONE} more"] * (len(others) > MOST_ALONE)
-    return f"Elsewhere: {'; '.join(told)}." if told else ""
+    times = [f"{settings.setting(one, varying)} {words.time_of(costs.row_of(one))}" for one in others[:MOST_ALONE]]
+    times += [f"{len(others) - MOST_ALONE} more"] * (len(others) > MOST_ALONE)
+    return f"Elsewhere: {'; '.join(times)}." if times else ""
 
 
 def details(session, contest):

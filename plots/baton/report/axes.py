@@ -97,9 +97,9 @@ def importance(contest):
 def shape(contest, *without):
     """The shape of the contest in words, without the axes named: what a reader looks for, and what else tells it from
     others of its session."""
-    told = phrases(contest)
-    told |= {axis: f"{title_of(axis)} {value(contest, axis)}" for axis in contest.apart if axis not in (*told, *OF_HEADS)}
-    return ", ".join(text for axis, text in told.items() if text and axis not in without)
+    texts = phrases(contest)
+    texts |= {axis: f"{title_of(axis)} {value(contest, axis)}" for axis in contest.apart if axis not in (*texts, *OF_HEADS)}
+    return ", ".join(text for axis, text in texts.items() if text and axis not in without)
 
 
 def phrases(contest):
@@ -132,7 +132,7 @@ def passes(way):
     return "both passes" if way == "both" else f"{way} pass"
 
 
-def tell_apart(found):
+def note_differences(found):
     """Notes at each contest in which axes it differs from others of the same work that the same machine ran."""
     groups = collections.defaultdict(list)
     for one in found:

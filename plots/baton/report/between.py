@@ -17,19 +17,19 @@ def sentence(one, other, letters="AB"):
     pairs = shared(one, other)
     first, second = letters
     if not pairs:
-        told = [f"{letter} has {axes.heading(found[0])}" for letter, session in zip(letters, (one, other)) if (found := asked(session))]
-        return f"{first} and {second} have no setting in common{': ' * bool(told)}{'; '.join(told)}."
+        works = [f"{letter} has {axes.heading(found[0])}" for letter, session in zip(letters, (one, other)) if (found := asked(session))]
+        return f"{first} and {second} have no setting in common{': ' * bool(works)}{'; '.join(works)}."
     main = pairs[0]
     rows = [(main.one.best, main.one.label_of(main.one.best), first), (main.other.best, main.other.label_of(main.other.best), second)]
     (fast, name, faster), (slow, name_of_slow, slower) = sorted(rows, key=lambda each: each[0].median)
-    verdict = {ranking.SLOWER: f"{faster} is faster", ranking.TIES: f"{first} and {second} tie", ranking.UNTOLD: f"the launches cannot tell {first} from {second}"}
-    told = (f"{axes.heading(main.one, 'ranks')}, {words.count(main.one['ranks'], 'rank')}: {verdict[ranking.relation(slow, fast)]}; {faster}'s {name} "
+    verdict = {ranking.SLOWER: f"{faster} is faster", ranking.TIES: f"{first} and {second} tie", ranking.UNDECIDED: f"the launches cannot tell {first} from {second}"}
+    text = (f"{axes.heading(main.one, 'ranks')}, {words.count(main.one['ranks'], 'rank')}: {verdict[ranking.relation(slow, fast)]}; {faster}'s {name} "
             f"takes {words.time_of(fast)}, and {slower}'s {name_of_slow} {findings.times(slow, fast)} as long.")
     if len(pairs) == 1:
-        return told
+        return text
     ahead = sum(pair.one.best.median < pair.other.best.median for pair in pairs)
     same = sum(pair.one.best.name.name == pair.other.best.name.name for pair in pairs)
-    return (f"{told} Of {len(pairs)} settings that both have, {first} has the lower time in {ahead} and {second} in {len(pairs) - ahead}; the same "
+    return (f"{text} Of {len(pairs)} settings that both have, {first} has the lower time in {ahead} and {second} in {len(pairs) - ahead}; the same "
             f"name has the least time in {same}.")
 
 

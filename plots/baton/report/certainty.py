@@ -76,11 +76,11 @@ def ranks_on_cores(records):
         threads = " with two busy threads each" * both
         if ranks:
             alike[f"{words.names(map(str, ranks))} ranks{threads}"].append(subject)
-    told = ", ".join(f"{words.names(subjects)} of {ranks}" for ranks, subjects in alike.items())
+    text = ", ".join(f"{words.names(subjects)} of {ranks}" for ranks, subjects in alike.items())
     cores = min(record.get("conditions", {}).get("cores", record["machine"].get("cores", 0)) for record in records)
     quota = min((quota_of(record) for record in records if quota_of(record) is not None), default=None)
     part = f"{quota:.4g} of " if quota is not None and quota < cores else ""
-    return f"{told} on {part}{words.count(cores, 'core')}{' (quota)' if part else ''}"
+    return f"{text} on {part}{words.count(cores, 'core')}{' (quota)' if part else ''}"
 
 
 def quota_of(record):
@@ -110,15 +110,15 @@ def launches_of(contest):
 
 def few_launches(used):
     """Contests of the answer with fewer launches than an interval is worth something with."""
-    told = []
+    found = []
     for bench, subject in SUBJECTS.items():
         launches = [launches_of(contest) for contest in used if contest["bench"] == bench]
         few = sorted({number for number in launches if number < 3})
         if few:
             which = subject[:-1] if len(launches) == 1 else subject if max(launches) < 3 else f"some {subject}"
-            told.append((which, " to ".join(dict.fromkeys(map(str, (few[0], few[-1])))), few[-1]))
+            found.append((which, " to ".join(dict.fromkeys(map(str, (few[0], few[-1])))), few[-1]))
     alike = collections.defaultdict(list)
-    for which, launches, most in told:
+    for which, launches, most in found:
         alike[f"{launches} {'launch' if most == 1 else 'launches'} only"].append(which)
     text = ", ".join(f"{words.names(subjects)} in {launches}" for launches, subjects in alike.items())
     return f"{text.capitalize()}: another launch may say otherwise." if text else ""
@@ -188,8 +188,8 @@ def load(timed):
     worst, cores = worst_load(timed)
     if worst < max(0.5, OTHER_LOAD * cores):
         return ""
-    told = f"Other processes used up to {worst:.1f} of {cores} cores meanwhile"
-    return f"{told}: free them and measure again." if worst > BUSY * cores else f"{told}."
+    text = f"Other processes used up to {worst:.1f} of {cores} cores meanwhile"
+    return f"{text}: free them and measure again." if worst > BUSY * cores else f"{text}."
 
 
 def is_busy(session):

@@ -34,7 +34,7 @@ class Contest:
         self.group = group
         self.rows = sorted(rows, key=lambda row: (not row.is_timed, row.median or 0, row.name))
         self.record = self.rows[0].records[-1]
-        self.apart = ()  # the axes in which others of its session differ from it (axes.tell_apart)
+        self.apart = ()  # the axes in which others of its session differ from it (axes.note_differences)
 
     def __getitem__(self, key):
         return schema.value(self.record, key)
@@ -116,14 +116,14 @@ class Contest:
         return next(iter(self.competitors), None)
 
     def label_of(self, row):
-        """The row's name, with what tells it from the other rows: native, exchange of states, blocks, executor."""
+        """The row's name, with what sets it apart: native, exchange of states, blocks, executor."""
         name, others = row.name, [other.name for other in self.rows if other.is_timed]
         alike = [other for other in others if other.name == name.name]
-        told = [name.implementation] * (name.implementation not in ("schedule", name.name))
-        told += [name.scan] * (len({other.scan for other in alike if other.scan}) > 1 and bool(name.scan))
-        told += [f"K={name.blocks}"] * (name.blocks != AUTO and len({other.blocks for other in alike}) > 1)
+        parts = [name.implementation] * (name.implementation not in ("schedule", name.name))
+        parts += [name.scan] * (len({other.scan for other in alike if other.scan}) > 1 and bool(name.scan))
+        parts += [f"K={name.blocks}"] * (name.blocks != AUTO and len({other.blocks for other in alike}) > 1)
         where = f" on {name.executor}" if len({other.executor for other in others}) > 1 else ""
-        return f"{name.name} ({', '.join(told)}){where}" if told else f"{name.name}{where}"
+        return f"{name.name} ({', '.join(parts)}){where}" if parts else f"{name.name}{where}"
 
     def beside(self, row, mode):
         """The timed row of the same method in another mode, or None."""

@@ -44,11 +44,11 @@ def alone(contest):
 
 def shares(contest, row):
     """What a row's time is beside the layer without an exchange, the bound of the link and the hardware's rates."""
-    local, limit = contest.beside(row, COMPUTE_ONLY) or contest.local_of(row), limits.of(row.records[-1])
-    told = [over_local(row, local)] if local and local is not row else []
-    told += [of_bound(row)] if row.bound_share is not None and not contest.is_layer and contest["ranks"] > 1 else []
-    told += [f"{contest['tokens'] / row.median:,.0f} tokens/s a rank"] if contest.is_model else []
-    return told + ([of_limit(limit, row, SHARES[limit.by])] if limit else [])
+    local, limit = contest.beside(row, COMPUTE_ONLY) or contest.local_of(row), limits.least_time(row.records[-1])
+    parts = [over_local(row, local)] if local and local is not row else []
+    parts += [of_bound(row)] if row.bound_share is not None and not contest.is_layer and contest["ranks"] > 1 else []
+    parts += [f"{contest['tokens'] / row.median:,.0f} tokens/s a rank"] if contest.is_model else []
+    return parts + ([of_limit(limit, row, SHARES[limit.by])] if limit else [])
 
 
 def over_local(row, local):
@@ -72,10 +72,10 @@ def of_limit(limit, row, rate):
 def throughput(contest):
     """Tokens a second of the fastest method in a model, the utilisation if a peak is known, and its time over dp."""
     best, record, local = contest.best, contest.best.records[-1], contest.local_of(contest.best)
-    told = f"{contest.label_of(best)} makes {record['tokens'] / best.median:,.0f} tokens/s a rank"
-    if limit := limits.of(record):
-        told += f", {of_limit(limit, best, 'of the peak')}"
-    return f"{told}, and takes {over_local(best, local)} (dp)." if local else f"{told}."
+    text = f"{contest.label_of(best)} makes {record['tokens'] / best.median:,.0f} tokens/s a rank"
+    if limit := limits.least_time(record):
+        text += f", {of_limit(limit, best, 'of the peak')}"
+    return f"{text}, and takes {over_local(best, local)} (dp)." if local else f"{text}."
 
 
 def cost_of_exchange(contest):

@@ -53,19 +53,19 @@ def times(row, other):
 
 def how_near(contest, ranks):
     """Who is within the margin of the first one, and who cannot be told from it."""
-    near, unknown = [list(map(contest.label_of, rows)) for rows in (ranks.tied, ranks.untold)]
+    near, unknown = [list(map(contest.label_of, rows)) for rows in (ranks.tied, ranks.undecided)]
     verb = "is" if len(near) == 1 else "are"
     if contest.is_simulated:
-        return [f"{words.names(near)} {verb} within {words.percent(ranking.MODEL_TELLS - 1, 0)} of it, less than the model can tell"]
-    told = [f"{words.names(near)} {verb} within {words.percent(estimates.MARGIN, 0)} of it"] * bool(near)
+        return [f"{words.names(near)} {verb} within {words.percent(ranking.MODEL_ERROR - 1, 0)} of it, less than the model can tell"]
+    parts = [f"{words.names(near)} {verb} within {words.percent(estimates.MARGIN, 0)} of it"] * bool(near)
     if not unknown:
-        return told
-    ratios = [row.ratio_to(ranks.first) for row in ranks.untold]
+        return parts
+    ratios = [row.ratio_to(ranks.first) for row in ranks.undecided]
     launches = words.count(min(ratio.launches for ratio in ratios), "launch", "launches")
     most = [ratio.interval[1] for ratio in ratios if ratio.interval]
     is_known = len(most) == len(ratios) and max(most) < MOST_TIMES
     reach = f" (at most {words.factor(max(most), 3 if max(most) < 1.1 else None)} times as long)" if is_known else ""
-    return [*told, f"{words.names(unknown)} cannot be told from it in {launches}{reach}"]
+    return [*parts, f"{words.names(unknown)} cannot be told from it in {launches}{reach}"]
 
 
 def losers(ranks):
@@ -93,14 +93,14 @@ def lost(contest):
 def to_decide(contest):
     """How many launches would separate the first two, if their times and the spread stay."""
     ranks = ranking.rank(contest)
-    if not ranks.judged or not ranks.untold:
+    if not ranks.judged or not ranks.undecided:
         return ""
-    ratio = ranks.untold[0].ratio_to(ranks.first)
+    ratio = ranks.undecided[0].ratio_to(ranks.first)
     if ratio.value <= 1 + estimates.MARGIN or ratio.estimate is None:
         return ""
     needed = estimates.launches_needed(ratio.estimate, LEVEL, math.log(ratio.value / (1 + estimates.MARGIN)),
                                        range(3, MOST_LAUNCHES + 1))
-    names = f"{contest.label_of(ranks.first)} and {contest.label_of(ranks.untold[0])}"
+    names = f"{contest.label_of(ranks.first)} and {contest.label_of(ranks.undecided[0])}"
     return f"About {max(needed, ratio.launches + 1)} launches in all would separate {names}, if both stay as they are." if needed else ""
 
 

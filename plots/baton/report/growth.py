@@ -27,10 +27,10 @@ def sentences(session):
     found = grown(session)
     machines = {one.group.topology for each in found for one in each.contests}
     where = f"{MACHINE}{', '.join(machines)}." if len(machines) == 1 and len(found) > 1 else ""
-    told = [sentence(each, reservation(session, each.contests), not where) for each in found]
+    texts = [sentence(each, reservation(session, each.contests), not where) for each in found]
     error = typical_error(session.records)
     off = f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean." if error else ""
-    return [where, *told, off if told else ""]
+    return [where, *texts, off if texts else ""]
 
 
 def grown(session):
@@ -95,8 +95,8 @@ def sentence(each, before, is_alone):
     if any(len(one.competitors) < 2 for one in each.contests):
         times = [f"{words.time_of(costs.row_of(one))} at {ends(each.axis, [one], True)}" for one in each.contests]
         return f"~ {before}{subject(each)}{machine}: {last.label_of(costs.row_of(last))} takes {words.names(times, MOST_TIMES)}."
-    told = [f"{clause(names)} at {ends(each.axis, places, number == 0)}" for number, (names, places) in enumerate(leaders(each))]
-    text = f"~ {before}{subject(each)}{machine}: {'; '.join(told)}"
+    parts = [f"{clause(names)} at {ends(each.axis, places, number == 0)}" for number, (names, places) in enumerate(leaders(each))]
+    text = f"~ {before}{subject(each)}{machine}: {'; '.join(parts)}"
     lasp2, first = ranking.lasp2_of(last) if last.kind in (SCAN, LINEAR) else None, last.best
     slower = lasp2 if lasp2 not in (None, first) else findings.runner_up_of(ranking.rank(last))
     if ranking.is_slower(slower, first):
@@ -124,14 +124,14 @@ def value(contest, axis):
 def ends(axis, places, is_named):
     """The ends of rising values of an axis, such as `4 to 256 ranks`."""
     values = [value(place, axis) for place in (places[0], places[-1])]
-    told = values[0] if len(places) == 1 else " to ".join(values)
-    return told + {"ranks": " ranks", "tokens": " tokens a rank"}.get(axis, "") * is_named
+    text = values[0] if len(places) == 1 else " to ".join(values)
+    return text + {"ranks": " ranks", "tokens": " tokens a rank"}.get(axis, "") * is_named
 
 
 def clause(names):
     if len(names) == 1:
         return f"{names[0]} fastest"
-    return f"{words.names(names, 3)} tie within {words.percent(ranking.MODEL_TELLS - 1, 0)}"
+    return f"{words.names(names, 3)} tie within {words.percent(ranking.MODEL_ERROR - 1, 0)}"
 
 
 def leaders(each):

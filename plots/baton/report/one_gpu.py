@@ -26,7 +26,7 @@ def works(session):
         if contest.is_layer and rows:
             row = min(rows, key=lambda one: one.median)
             lengths[work_of(contest), contest.way].append(contest["tokens"])
-            chosen[work_of(contest), contest.way] = Work(contest, row, limits.of(row.records[-1]), lengths[work_of(contest), contest.way])
+            chosen[work_of(contest), contest.way] = Work(contest, row, limits.least_time(row.records[-1]), lengths[work_of(contest), contest.way])
     return sorted(chosen.values(), key=lambda one: (one.contest.is_model, *(ORDER.get(word, len(ORDER)) for word in
                                                                             (one.contest.kind, one.contest.way))))
 

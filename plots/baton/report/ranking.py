@@ -11,13 +11,13 @@ import math
 
 from baton.estimates import MARGIN
 
-MODEL_TELLS = 1.1  # simulated times that are nearer to one another than this are called equal
-SLOWER, TIES, UNTOLD = "slower", "ties", "untold"  # how a row stands to the one with the least time
+MODEL_ERROR = 1.1  # simulated times that are nearer to one another than this are called equal
+SLOWER, TIES, UNDECIDED = "slower", "ties", "undecided"  # how a row stands to the one with the least time
 FASTEST, TIE, CANNOT_TELL = "fastest", "tie", "cannot tell"  # the verdicts on a contest
 ALL_GATHER_SCAN, LASP2 = "all_gather_scan", "lasp2"
 
 
-class Ranking(collections.namedtuple("Ranking", "first tied untold beaten judged")):
+class Ranking(collections.namedtuple("Ranking", "first tied undecided beaten judged")):
     """How the rows of a contest stand to `first`, which has the least time: lists of rows, each the fastest first.
 
     `judged` is False if no other row has an interval, so that nothing can be told.
@@ -26,12 +26,12 @@ class Ranking(collections.namedtuple("Ranking", "first tied untold beaten judged
     @property
     def unbeaten(self):
         """The others that may be as fast as `first`."""
-        return sorted([*self.tied, *self.untold], key=lambda row: row.median)
+        return sorted([*self.tied, *self.undecided], key=lambda row: row.median)
 
     @property
     def verdict(self):
         """FASTEST if `first` beats every other row, TIE if all others that it does not beat tie with it."""
-        if not self.judged or self.untold:
+        if not self.judged or self.undecided:
             return CANNOT_TELL
         return TIE if self.tied else FASTEST
 
@@ -41,25 +41,25 @@ def rank(contest):
     rows = contest.competitors
     if not rows:
         return None
-    found = {SLOWER: [], TIES: [], UNTOLD: []}
+    found = {SLOWER: [], TIES: [], UNDECIDED: []}
     for row in rows[1:]:
         found[relation(row, rows[0])].append(row)
     judged = contest.is_simulated or any(row.ratio_to(rows[0]).interval for row in rows[1:])
-    return Ranking(rows[0], found[TIES], found[UNTOLD], found[SLOWER], judged)
+    return Ranking(rows[0], found[TIES], found[UNDECIDED], found[SLOWER], judged)
 
 
 def relation(row, other):
-    """How a row stands to another one that is no slower by its median: SLOWER, TIES or UNTOLD."""
+    """How a row stands to another one that is no slower by its median: SLOWER, TIES or UNDECIDED."""
     ratio = row.ratio_to(other)
     if row.is_simulated:
-        return SLOWER if ratio.value > MODEL_TELLS else TIES
+        return SLOWER if ratio.value > MODEL_ERROR else TIES
     if not ratio.interval:
-        return UNTOLD
+        return UNDECIDED
     low, high = map(math.log, ratio.interval)
     margin = math.log(1 + MARGIN)
     if low > margin:
         return SLOWER
-    return TIES if -margin <= low and high <= margin else UNTOLD
+    return TIES if -margin <= low and high <= margin else UNDECIDED
 
 
 def is_slower(row, other):

@@ -24,7 +24,7 @@ class Session:
 
     @functools.cached_property
     def contests(self):
-        return axes.tell_apart(contests.contests_of(self.records))
+        return axes.note_differences(contests.contests_of(self.records))
 
     @property
     def newest(self):

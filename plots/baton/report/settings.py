@@ -7,14 +7,14 @@ from baton import captions, words
 from baton.report import axes, ranking
 from baton.report.contests import SCAN
 
-MOST_TOLD = 2  # other settings that have a sentence each; more are told together
+MOST_SINGLE = 2  # other settings that have a sentence each; more share one
 PLURALS = {"state_bytes": "sizes", "tokens": "numbers of tokens", "ranks": "numbers of ranks", "cadence": "kinds of rounds",
            "pass": "passes", "heads": "numbers of heads", "dtype": "types", "packed": "lengths of documents"}
 CADENCES = {"graph": "as CUDA graphs"}
 
 
 def places(question):
-    """The contests that are told together, the main one first: with rows enough in common, and launches enough if it has."""
+    """The contests that share sentences, the main one first: with rows enough in common, and launches enough if it has."""
     main = question.main
     if len(main.competitors) < 2:
         return [main]
@@ -29,9 +29,9 @@ def places(question):
 
 
 def summary(found):
-    """Who is fastest in how many of these settings, the first of which is the main one; nothing of few, which are told one by
-    one."""
-    if len(found) <= 1 + MOST_TOLD:
+    """Who is fastest in how many of these settings, the first of which is the main one; nothing of few, which have a
+    sentence each."""
+    if len(found) <= 1 + MOST_SINGLE:
         return ""
     if not ranking.rank(found[0]).judged:
         return f"{where(found)}, in one launch each, least time has {tally(leaders(found), found)}."
@@ -44,12 +44,12 @@ def summary(found):
     if always := [labels[name] for name, won in winners.items() if len(won) == len(found)]:
         return f"{where(found)}, {always[0]} is fastest. {slower(found)}".strip()
     if level := level_in(found):
-        told = f"{where(found)}, nothing is measurably faster than {words.names(labels[name] for name in level)}."
+        text = f"{where(found)}, nothing is measurably faster than {words.names(labels[name] for name in level)}."
     else:
         at = where(found)
-        told = f"No {noun(found[0])} is among the fastest {at[:1].lower()}{at[1:]}."
+        text = f"No {noun(found[0])} is among the fastest {at[:1].lower()}{at[1:]}."
     won = f"Fastest is {tally({labels[name]: won for name, won in winners.items()}, found)}." if winners else ""
-    return " ".join(filter(None, (told, won, untold(found), slower(found))))
+    return " ".join(filter(None, (text, won, undecided(found), slower(found))))
 
 
 def labels_of(found):
@@ -74,7 +74,7 @@ def leaders(found):
     return least
 
 
-def untold(found):
+def undecided(found):
     """In how many settings the launches do not tell."""
     doubtful = [place for place in found if ranking.rank(place).verdict == ranking.CANNOT_TELL]
     if not doubtful:
@@ -143,8 +143,8 @@ def where(found):
     (axis,) = differ
     ordered = sorted({axes.value_of(one, axis): one for one in found}.values(), key=lambda one: place_of(one, differ))
     ends = [str(one[axis]) if axis in ("ranks", "tokens") else setting(one, differ) for one in ordered]
-    told = f"{ends[0]} to {ends[-1]}" if isinstance(axes.value_of(found[0], axis), int) and len(ends) > 2 else words.names(ends)
-    return f"{'In' if axis == 'pass' else 'At'} all {len(ends)} {plural(axis)} ({told})"
+    text = f"{ends[0]} to {ends[-1]}" if isinstance(axes.value_of(found[0], axis), int) and len(ends) > 2 else words.names(ends)
+    return f"{'In' if axis == 'pass' else 'At'} all {len(ends)} {plural(axis)} ({text})"
 
 
 def parts(found, differ):

@@ -23,7 +23,7 @@ def row(machine, ranks, title, heads, kv_heads):
 
 
 def cell(stacks):
-    best = fastest.of({one.name: candidates.seconds(one) for one in stacks})
+    best = fastest.among({one.name: candidates.seconds(one) for one in stacks})
     return f"{words.seconds(best.seconds)} `{best.name}` ({len(best.tied)})"
 
 

@@ -86,6 +86,7 @@ class Output(InFolder):
     def test_cannot_tell_ends_with_6(self):
         done = self.compare([record()], [record(run="b")])
         self.assertEqual((done.returncode, self.verdicts(done)), (6, ["cannot tell"]), done.stderr)
+        self.assertIn("# exit code 6: nothing is worse, but", done.stdout)
 
     def test_json_and_markdown(self):
         path = self.folder / "out.json"

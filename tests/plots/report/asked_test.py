@@ -201,7 +201,7 @@ class AnyLaunches(unittest.TestCase):
             with self.subTest(number):
                 made = self.assert_answered(lost)
                 if number % 20 == 0:
-                    self.assertTrue(list(cards.of(made)))
+                    self.assertTrue(list(cards.of_session(made)))
 
 
 if __name__ == "__main__":

@@ -34,18 +34,18 @@ class Verdicts(unittest.TestCase):
 
     def test_a_wide_interval_is_no_tie(self):
         found = ranked(("two_shot", 101.5, LOUD))
-        self.assertEqual((found.verdict, names(found.untold)), (ranking.CANNOT_TELL, ["two_shot"]))
+        self.assertEqual((found.verdict, names(found.undecided)), (ranking.CANNOT_TELL, ["two_shot"]))
 
     def test_an_interval_across_the_margin_is_neither_a_win_nor_a_tie(self):
         """1.028 [1.003, 1.053] of three launches is not known to be a difference that matters."""
         found = ranked(("two_shot", 102.8, (1.0, 1.0104, 0.9906)))
-        low, high = found.untold[0].ratio_to(found.first).interval
+        low, high = found.undecided[0].ratio_to(found.first).interval
         self.assertTrue(1 < low < 1 + estimates.MARGIN < high)
         self.assertEqual(found.verdict, ranking.CANNOT_TELL)
 
     def test_one_unknown_row_leaves_the_contest_open(self):
         found = ranked(("two_shot", 100.5, QUIET), ("ring_scan", 108, LOUD))
-        self.assertEqual((names(found.tied), names(found.untold), found.verdict),
+        self.assertEqual((names(found.tied), names(found.undecided), found.verdict),
                          (["two_shot"], ["ring_scan"], ranking.CANNOT_TELL))
         self.assertEqual(names(found.unbeaten), ["two_shot", "ring_scan"])
 
@@ -58,7 +58,7 @@ class Verdicts(unittest.TestCase):
     def test_a_row_with_one_launch_beside_rows_with_three_is_unknown(self):
         made = [scan("all_scan", 100), scan("two_shot", 150), scan("chain", 170)[:1]]
         (contest,) = session(*made).contests
-        self.assertEqual(names(ranking.rank(contest).untold), ["chain"])
+        self.assertEqual(names(ranking.rank(contest).undecided), ["chain"])
 
     def test_layers_have_the_same_words(self):
         (contest,) = session(layer("zeco", 1.0, factors=QUIET), layer("lasp2", 1.01, factors=QUIET)).contests
@@ -68,7 +68,7 @@ class Verdicts(unittest.TestCase):
         made = [simulated(scan(name, time)) for name, time in (("all_scan", 100), ("two_shot", 109), ("chain", 111))]
         (contest,) = session(*made).contests
         found = ranking.rank(contest)
-        self.assertEqual((names(found.tied), found.untold, names(found.beaten)), (["two_shot"], [], ["chain"]))
+        self.assertEqual((names(found.tied), found.undecided, names(found.beaten)), (["two_shot"], [], ["chain"]))
 
 
 class Equals(unittest.TestCase):

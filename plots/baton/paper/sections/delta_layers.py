@@ -61,7 +61,7 @@ def places(sources, model):
         place = record["ranks"], record["tokens"]
         if place[0] in RANKS and place[1] in TOKENS and stands(record):
             times[place][name_of(record)] = record["median_seconds"]
-    return {place: fastest.of(found) for place, found in sorted(times.items())}
+    return {place: fastest.among(found) for place, found in sorted(times.items())}
 
 
 def stands(record):

@@ -43,7 +43,7 @@ def all_maps(sources):
     times = {kind: {place: {one["name"]: one["median_seconds"] for one in found}
                     for place, found in records_of(sources, kind).items()} for kind in (SOFTMAX, LINEAR)}
     times[HYBRID] = {place: times_of(found) for place, found in all_stacks(sources).items()}
-    return {kind: {place: fastest.of(found) for place, found in sorted(places.items()) if found}
+    return {kind: {place: fastest.among(found) for place, found in sorted(places.items()) if found}
             for kind, places in times.items()}
 
 
@@ -98,7 +98,7 @@ def layouts_table(found):
         for number, layout in enumerate(stacks.LAYOUTS):
             alike = [[one for one in found.get((ranks, tokens), []) if one.layout == layout] for tokens in sizes]
             rows.append(Row(f"{ranks} ranks" if number == 0 else "", LAYOUTS[layout],
-                            [layout_cell(fastest.of(times_of(some))) for some in alike]))
+                            [layout_cell(fastest.among(times_of(some))) for some in alike]))
     return Table("layouts_of_stacks", f"What the layout of tokens costs {TITLES[HYBRID]}, simulated, ms",
                  [f"{tokens:,} tokens" for tokens in sizes], rows, ["Tokens are those of a rank."], True)
 

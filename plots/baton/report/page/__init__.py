@@ -39,7 +39,7 @@ def html(sessions, out):
     return pages.made(
         "report/page/sessions.html", title="Baton: the answer", style="report/page/style.css", letters=letters, question=question(sessions),
         between=between.sentence(*sessions) if len(sessions) == 2 else "",
-        answers=[{"name": provenance.heading(session, letter) if letter else "", "cards": list(cards.of(session)),
+        answers=[{"name": provenance.heading(session, letter) if letter else "", "cards": list(cards.of_session(session)),
                   "paragraphs": paragraphs(session)} for session, letter in zip(sessions, letters)],
         figures=[one for one in ((name, title, list(figures(sessions, letters, make))) for name, title, make in FIGURES) if one[2]],
         at_first=AT_FIRST,

@@ -8,9 +8,9 @@ from matplotlib.colors import to_rgb
 
 from baton import style, words
 
-# One bar, in seconds: the layer's time with its interval, `told` in words; its local work alone and the layer with an
+# One bar, in seconds: the layer's time with its interval, `text` says both; its local work alone and the layer with an
 # exposed exchange, which may be None.
-Bar = collections.namedtuple("Bar", "name colour simulated seconds ends told local exposed note")
+Bar = collections.namedtuple("Bar", "name colour simulated seconds ends text local exposed note")
 Chart = collections.namedtuple("Chart", "title about bars left_out weak")
 
 FAR = 2  # times the longest bar, where intervals are cut
@@ -60,7 +60,7 @@ def draw(axes, bar, top, longest, notes):
     """Name and time in one row of text, the bar below: the local work full, what the exchange adds lighter."""
     axes.text(0, top + 8, f"{bar.name} ~" if bar.simulated else bar.name, color=bar.colour, **{**style.LABEL, "fontsize": TEXT},
               va="center")
-    axes.text(longest * 1.01, top + 8, bar.told, ha="right", va="center", fontsize=TEXT)
+    axes.text(longest * 1.01, top + 8, bar.text, ha="right", va="center", fontsize=TEXT)
     middle, local = top + 18 + HEIGHT / 2, min(bar.local or bar.seconds, bar.seconds)
     outline = {"edgecolor": bar.colour, "linestyle": (0, (4, 3)) if bar.simulated else "-", "linewidth": 1}
     full, light = f"full-{len(notes)}", f"light-{len(notes)}"

@@ -25,10 +25,10 @@ WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM, TEXT, SMALL = 340, 152, 14, 6, 19, 34, 10.
 LETTERS = 24  # of a line of a name
 FAR = 3  # times the largest median, where intervals are cut
 NEAR = 1.6  # times the least: rows beyond that are not told from one another by their places, if there are nearer ones
-TIED, UNTOLD, OTHER = "#00664a", "#8a5a00", "#57606a"
+TIED, UNDECIDED, OTHER = "#00664a", "#8a5a00", "#57606a"
 
 
-def of(session):
+def of_session(session):
     """Yields the Cards of a session, in the order of its answer."""
     alone = one_gpu.sentences(one_gpu.works(session))
     if alone:
@@ -38,10 +38,10 @@ def of(session):
     for one in found:
         firsts.setdefault(one.heading, one)
     yield from (card(one, QUESTIONS[heading]) for heading, one in firsts.items())
-    where, *told, off = growth.sentences(session)
-    if told:
+    where, *texts, off = growth.sentences(session)
+    if texts:
         last = growth.grown(session)[0].contests[-1]
-        yield Card(QUESTIONS[answer.SIMULATED], where or f"{axes.heading(last)}.", told[0], [*told[1:], *filter(None, [off])], *figure(last))
+        yield Card(QUESTIONS[answer.SIMULATED], where or f"{axes.heading(last)}.", texts[0], [*texts[1:], *filter(None, [off])], *figure(last))
     yield from (card(one, f"{one.title}: {words.lowered(QUESTIONS[one.heading])}") for one in found if one is not firsts[one.heading])
 
 
@@ -80,7 +80,7 @@ def colour(ranks, row):
     """What a row's colour says of it; the first one has that of the verdict."""
     if not ranks.judged or row in ranks.beaten:
         return OTHER
-    return UNTOLD if row in ranks.untold or row is ranks.first and ranks.verdict == ranking.CANNOT_TELL else TIED
+    return UNDECIDED if row in ranks.undecided or row is ranks.first and ranks.verdict == ranking.CANNOT_TELL else TIED
 
 
 def works(session):

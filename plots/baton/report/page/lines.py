@@ -79,7 +79,7 @@ def ticks(axes, xs, unit):
 
 
 def draw(axes, line, notes):
-    """Draws a line with its intervals and marks, and keeps what each mark tells a pointer."""
+    """Draws a line with its intervals and marks, and keeps what a pointer on each mark shows."""
     xs, seconds = ([point[axis] for point in line.points] for axis in (0, 1))
     axes.plot(xs, seconds, color=line.colour, linewidth=1.8, linestyle=DASHES if line.simulated else "-")
     for x, middle, ends, note, mark in line.points:

@@ -18,16 +18,16 @@ def section(session, letter, out):
     settings = unique(one for record in session.measured for one in (record["machine"].get("settings") or {}).items())
     devices = unique(record["device"] for record in session.measured if record.get("device"))
     return {"heading": heading(session, letter),
-            "machines": [*map(told_of, machines), *([sorted(settings)] if settings else []),
+            "machines": [*map(facts_of, machines), *([sorted(settings)] if settings else []),
                          *(sorted(device.items()) for device in devices)],
             "topologies": unique(record["topology"] for record in session.records if record["executor"] == results.SIMULATOR),
             "runs": list(runs(session)), "most_runs": MOST_RUNS, "files": list(files(session, out))}
 
 
-def told_of(machine):
-    told = [(TITLES.get(key, key), str(machine[key])) for key in schema.parts("machine")
+def facts_of(machine):
+    facts = [(TITLES.get(key, key), str(machine[key])) for key in schema.parts("machine")
             if machine.get(key) and key != "environment"]
-    return told + sorted(machine.get("environment", {}).items())
+    return facts + sorted(machine.get("environment", {}).items())
 
 
 def heading(session, letter):

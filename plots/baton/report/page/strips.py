@@ -33,9 +33,9 @@ class Strips:
     def json(self, repeat):
         """Returns the data as JSON; `repeat` makes the command that runs a record's case again."""
         most = self._most_ranks()
-        told = [[strip(letter, row, most, repeat) for letter, _, row in places] for places in self.rows]
+        data = [[strip(letter, row, most, repeat) for letter, _, row in places] for places in self.rows]
         # "</" would end the script that the data stand in, and "<!--" hide its end.
-        return json.dumps(told, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
+        return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
     def _most_ranks(self):
         """The most ranks for which all ranks' times have room."""
@@ -53,25 +53,25 @@ def strip(letter, row, most, repeat):
     """What the script needs of one row of one session."""
     newest = row.records[-MOST_LAUNCHES:]
     records = [record for record in newest if times_of(record)]
-    told = {"s": letter, "name": newest[-1].get("case", row.name.name), "again": repeat(newest[-1]), "from": origins(newest)}
+    data = {"s": letter, "name": newest[-1].get("case", row.name.name), "again": repeat(newest[-1]), "from": origins(newest)}
     if len(row.records) > len(newest):
-        told["from"] += f"; these {len(newest)} of {len(row.records)} are the newest"
+        data["from"] += f"; these {len(newest)} of {len(row.records)} are the newest"
     if row.state != cases.TIMED:
-        told["why"] = row.reason
+        data["why"] = row.reason
     if not records or row.is_simulated:
-        return told
+        return data
     times = [thinned(times_of(record), most) for record in records]
     every = [second for launch in times for rank in launch for second in rank if second > 0]
     if not every:
-        return told
+        return data
     low, high = min(every), max(every)
-    told.update(low=low, high=high, launches=[
+    data.update(low=low, high=high, launches=[
         {"n": record.get("launch", 1), "last": record.get("rounds_as_last"),
          "ranks": [coded(rank, low, high) for rank in launch]}
         for record, launch in zip(records, times)])
     if most < max(len(times_of(record)) for record in records):
-        told["slowest"] = 1
-    return told
+        data["slowest"] = 1
+    return data
 
 
 def times_of(record):

@@ -8,8 +8,8 @@ from baton.report import axes, ranking
 from baton.report.page.charts import origin, place
 from baton.report.rows import COMPUTE_ONLY, EXPOSED, LOCAL
 
-# A cell: `sort` is what its column is sorted by, `kind` a class of the style, `told` what a pointer is told.
-Cell = collections.namedtuple("Cell", "text sort kind told", defaults=("", "", ""))
+# A cell: `sort` is what its column is sorted by, `kind` a class of the style, `title` what a pointer shows.
+Cell = collections.namedtuple("Cell", "text sort kind title", defaults=("", "", ""))
 
 # `number` is that of the row's rounds, `is_first` true where a contest begins.
 TableRow = collections.namedtuple("TableRow", "cells is_first number")
@@ -108,7 +108,7 @@ def outcome(contest, row, ranked, marks):
 
 
 def against(contest, row, ranked):
-    """The ratio to the fastest, and whether the launches tell them apart."""
+    """The ratio to the fastest, and whether the launches separate them."""
     if contest.is_oversubscribed:
         return Cell("oversubscribed", 1e9, "over", "fewer cores than busy threads: no measure of the methods")
     if row not in contest.competitors:
@@ -117,12 +117,12 @@ def against(contest, row, ranked):
     if row is ranked.first:
         return Cell("fastest" if ranking.has_winner(ranked) else "lowest", 1, "best",
                     "" if not ranked.unbeaten else "as fast as those marked ≈; those marked ? cannot be told from it")
-    told = words.factor(ratio.value) if row.is_simulated else words.times(ratio).removesuffix(" times")
+    number = words.factor(ratio.value) if row.is_simulated else words.times(ratio).removesuffix(" times")
     if not ranked.judged or row in ranked.beaten:
-        return Cell(told, ratio.value)
+        return Cell(number, ratio.value)
     if row in ranked.tied:
-        return Cell(f"≈ {told}", ratio.value, "tied", "within the margin of the lowest")
-    return Cell(f"? {told}", ratio.value, "untold", "cannot be told from the lowest: the interval crosses the margin")
+        return Cell(f"≈ {number}", ratio.value, "tied", "within the margin of the lowest")
+    return Cell(f"? {number}", ratio.value, "undecided", "cannot be told from the lowest: the interval crosses the margin")
 
 
 def verified(record):

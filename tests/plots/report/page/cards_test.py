@@ -19,7 +19,7 @@ def rows(*times, factors=QUIET, **changes):
 
 def drawn(*groups):
     """The SVG of the first card."""
-    return next(cards.of(session(*groups))).svg
+    return next(cards.of_session(session(*groups))).svg
 
 
 class Titles(unittest.TestCase):
@@ -40,7 +40,7 @@ class Titles(unittest.TestCase):
 
     def test_a_second_question_has_what_it_differs_in(self):
         made = session(layer(attention="gdn"), layer("lasp2", 2, attention="gdn"), layer(attention="kda"), layer("lasp2", 2, attention="kda"), local(tokens=7))
-        self.assertEqual([card.question for card in cards.of(made)], ["Which method is fastest in a layer?", "KDA attention: which method is fastest in a layer?",
+        self.assertEqual([card.question for card in cards.of_session(made)], ["Which method is fastest in a layer?", "KDA attention: which method is fastest in a layer?",
                                                                       "Linear attention: what does it take?"])
 
 
@@ -60,9 +60,9 @@ class Figure(unittest.TestCase):
 
     def test_a_tie_is_green_and_what_cannot_be_told_is_not(self):
         self.assertIn(cards.TIED, drawn(rows(100, 101)))
-        self.assertNotIn(cards.UNTOLD, drawn(rows(100, 101)))
+        self.assertNotIn(cards.UNDECIDED, drawn(rows(100, 101)))
         doubtful = drawn(rows(100), scan("loud", 101, factors=LOUD))
-        self.assertIn(cards.UNTOLD, doubtful)
+        self.assertIn(cards.UNDECIDED, doubtful)
         self.assertNotIn(cards.TIED, doubtful)
 
     def test_names_of_a_figure_have_one_size(self):
@@ -80,7 +80,7 @@ class Words(unittest.TestCase):
     def test_a_row_that_cannot_be_told_has_another_sign_than_a_tie(self):
         text = html_of(session(rows(100, 101), scan("loud", 101, factors=LOUD)))
         self.assertRegex(text, r'class="tied"[^>]*>≈ 1\.01')
-        self.assertRegex(text, r'class="untold"[^>]*>\? ')
+        self.assertRegex(text, r'class="undecided"[^>]*>\? ')
 
     def test_a_flat_line_of_layers_is_said_to_be_ideal(self):
         made = [one for ranks in (2, 4) for name in ("zeco", "lasp2") for one in layer(name, ranks=ranks)]
