@@ -13,15 +13,11 @@ import markupsafe
 from baton import files, pages, words
 from baton.report import answer, axes, between, growth, one_gpu, rerun_command
 from baton.report.contests import LINEAR, SCAN
-from baton.report.page import bars, cards, charts, lines, provenance, strips, tables, trace_files
+from baton.report.page import cards, provenance, sections, strips
 
 WHICH = {"collective": "Which exchange is fastest", "operator": "Which method is fastest in a layer",
          "model": "Which method is fastest in a model"}
-MOST_PAGES = 20  # that a page links to
-AT_FIRST = 6  # figures of a section that are open; the others are behind a click
 
-# A figure of the page; `svg` is None where the session `title` has none.
-Figure = collections.namedtuple("Figure", "title svg caption")
 Paragraph = collections.namedtuple("Paragraph", "kind heading text")
 
 
@@ -34,24 +30,14 @@ def write(out, sessions):
 def html(sessions, out):
     """Returns the page; links are relative to the folder of `out`."""
     letters = list(string.ascii_uppercase[:len(sessions)]) if len(sessions) > 1 else [""]
-    kept = strips.Strips()
-    of_tables = list(tables.tables(sessions, letters, kept.add))
+    rows = strips.Strips()
+    below = sections.of_page(sections.Content(sessions, letters, out, rows))
     return pages.made(
         "report/page/sessions.html", title="Baton: the answer", style="report/page/style.css", letters=letters, question=question(sessions),
         between=between.sentence(*sessions) if len(sessions) == 2 else "",
         answers=[{"name": provenance.heading(session, letter) if letter else "", "cards": list(cards.of_session(session)),
                   "paragraphs": paragraphs(session)} for session, letter in zip(sessions, letters)],
-        figures=[one for one in ((name, title, list(figures(sessions, letters, make))) for name, title, make in FIGURES) if one[2]],
-        at_first=AT_FIRST,
-        tables=of_tables, traces=[one for session in sessions for one in trace_files.of_contests(session)],
-        sources=[provenance.section(session, letter, out) for session, letter in zip(sessions, letters)], beside=beside(out),
-        strips=markupsafe.Markup(kept.json(rerun_command.command)))
-
-
-def beside(out):
-    """The names of the other pages in the folder of `out`, the newest first."""
-    others = [path for path in pathlib.Path(out).parent.glob("*.html") if path.name != pathlib.Path(out).name]
-    return [path.name for path in sorted(others, key=lambda path: -path.stat().st_mtime)][:MOST_PAGES]
+        sections=below, strips=markupsafe.Markup(rows.json(rerun_command.command)))
 
 
 def question(sessions):
@@ -91,39 +77,3 @@ def paragraph(heading, text):
         return Paragraph("where", "", text)
     kinds = {answer.CERTAINTY: "doubt", answer.FAILED: "lost"}
     return Paragraph(kinds.get(heading, ""), heading, text)
-
-
-def figures(sessions, letters, make):
-    """Yields rows of figures of one kind: one of one session, those of several beside one another."""
-    places = {}
-    for letter, session in zip(letters, sessions):
-        for subject, chart in make(session.contests):
-            beside = subject._replace(group=charts.place(subject.group))
-            places.setdefault(subject if letter in places.get(beside, ()) else beside, {})[letter] = chart
-    for subject in sorted(places, key=lambda one: order(one, places[one].values())):
-        yield side_by_side(places[subject], letters)
-
-
-def order(subject, made):
-    """Orders figures: what proves nothing comes last, and what has more lines or bars comes before its like."""
-    most = max(len(chart.lines if isinstance(chart, lines.Chart) else chart.bars) for chart in made)
-    return all(chart.weak for chart in made), subject.importance[:4], -most, subject.importance
-
-
-def side_by_side(of_letters, letters):
-    """The figure of each session with one scale. Of two sessions each has its side; of more, only those with this figure."""
-    kind = lines if isinstance(next(iter(of_letters.values())), lines.Chart) else bars
-    seconds = [second for chart in of_letters.values() for second in kind.times(chart)]
-    return [figure(kind, of_letters[letter], letter, seconds) if letter in of_letters else Figure(letter, None, "")
-            for letter in letters if letter in of_letters or len(letters) == 2]
-
-
-def figure(kind, chart, letter, seconds):
-    chart = chart._replace(title=(f"{letter}: " if letter else "") + chart.title + " (oversubscribed)" * chart.weak)
-    missing = kind.left_out(chart)
-    return Figure(chart.title, kind.figure(chart, seconds),
-                  chart.about + (f" Not drawn: {words.names(missing)}." if missing else ""))
-
-
-FIGURES = (("sizes", "Time against size", charts.against_size), ("ranks", "Time against ranks", charts.against_ranks),
-           ("layers", "Where a layer's time goes", charts.layers))

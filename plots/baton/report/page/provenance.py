@@ -7,9 +7,22 @@ import pathlib
 import urllib.parse
 
 from baton import results, schema
+from baton.report.page.sections import Section
 
 TITLES = {"cpu": "processor", "memory_gib": "memory, GiB", "mpi": "MPI"}
 MOST_RUNS = 12  # that are listed; the others are counted
+MOST_PAGES = 20  # that a page links to
+
+
+def records(page):
+    """What the page says of the machines and the records of its sessions, and which pages are beside it."""
+    return {"beside": beside(page.out), "sources": [section(session, letter, page.out) for session, letter in zip(page.sessions, page.letters)]}
+
+
+def beside(out):
+    """The names of the other pages in the folder of `out`, the newest first."""
+    others = [path for path in pathlib.Path(out).parent.glob("*.html") if path.name != pathlib.Path(out).name]
+    return [path.name for path in sorted(others, key=lambda path: -path.stat().st_mtime)][:MOST_PAGES]
 
 
 def section(session, letter, out):
@@ -65,3 +78,6 @@ def files(session, out):
 def link(path, out):
     relative = os.path.relpath(path.resolve(), pathlib.Path(out).resolve().parent)
     return urllib.parse.quote(relative.replace(os.sep, "/"))
+
+
+SECTIONS = (Section(6, "records", "Machine and records", "Machine, commands, records", "report/page/records.html", records),)

@@ -6,6 +6,7 @@ import collections
 from baton import cases, words
 from baton.report import axes, ranking
 from baton.report.page.charts import origin, place
+from baton.report.page.sections import Section
 from baton.report.rows import COMPUTE_ONLY, EXPOSED, LOCAL
 
 # A cell: `sort` is what its column is sorted by, `kind` a class of the style, `title` what a pointer shows.
@@ -146,3 +147,7 @@ class Marks:
 
     def notes(self):
         return [f"{letter}: of another launch, {run}, commit {commit}." for (run, commit), letter in self.letters.items()]
+
+
+SECTIONS = (Section(4, "cases", "Every case", "Every case", "report/page/cases.html",
+                    lambda page: list(tables(page.sessions, page.letters, page.rows.add))),)

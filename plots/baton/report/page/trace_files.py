@@ -7,6 +7,7 @@ import pathlib
 
 from baton import files, traces
 from baton.report import axes, choice, rerun_command, trace_runs
+from baton.report.page.sections import Section
 
 # The figures of a contest, and (title, command) of those that are not there.
 OfContest = collections.namedtuple("OfContest", "contest figures missing")
@@ -64,3 +65,7 @@ def is_trace(path):
             return '"traceEvents"' in file.read(HINT)
     except (OSError, UnicodeDecodeError, json.JSONDecodeError):
         return False
+
+
+SECTIONS = (Section(5, "traces", "Traces", "One round in space and time", "report/page/traces.html",
+                    lambda page: [one for session in page.sessions for one in of_contests(session)]),)

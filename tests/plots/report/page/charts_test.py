@@ -5,8 +5,7 @@ import re
 import unittest
 
 from baton import looks
-from baton.report import page
-from baton.report.page import bars, charts, lines
+from baton.report.page import bars, charts, figures, lines
 from plots.report.example import SIMULATED_ON, crowded, local, scan, session
 from plots.report.page import pages
 from plots.report.page.pages import layers, scans, simulated_each
@@ -19,7 +18,7 @@ def one_chart(make, *groups):
 
 def drawn(chart):
     kind = lines if isinstance(chart, lines.Chart) else bars
-    return page.figure(kind, chart, "", kind.times(chart))
+    return figures.figure(kind, chart, "", kind.times(chart))
 
 
 class Lines(unittest.TestCase):
