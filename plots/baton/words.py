@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers, lists, times and sizes as sentences and pages have them."""
-
-from baton import captions
+"""Numbers, lists, times, sizes and models as sentences and pages have them."""
 
 MOST_NAMES = 4  # of a list; the others are counted
 UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
@@ -93,4 +91,19 @@ def axis_time(seconds):
 
 def size(of_bytes):
     """Returns "512K" for 524288, as the benches write and read sizes."""
-    return captions.binary_size(of_bytes, ("", "K", "M", "G"))
+    return binary_size(of_bytes, ("", "K", "M", "G"))
+
+
+def binary_size(size, units=(" B", " KiB", " MiB", " GiB")):
+    for unit in units[:-1]:
+        if size < 1024:
+            return f"{size:g}{unit}"
+        size /= 1024
+    return f"{size:g}{units[-1]}"
+
+
+def model(record):
+    """Returns the model of a record in words, and what it has beside its blocks."""
+    beside = f", {record['beside']}" if record["beside"] else ""
+    layers = "1 layer" if record["layers"] == 1 else f"{record['layers']} layers"
+    return f"{record['model']}: {layers} of width {record['width']}{beside}"

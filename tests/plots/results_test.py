@@ -7,7 +7,8 @@ import math
 import statistics
 import unittest
 
-from baton import captions, results
+from baton import results
+from baton.figures import captions
 from baton.upgrade import upgraded
 from plots.example import InFolder, layer, local, model, read, record, skipped, write
 

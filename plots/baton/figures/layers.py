@@ -14,9 +14,9 @@ from matplotlib.legend_handler import HandlerLineCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from baton import captions, looks, operators, results, style
+from baton import looks, operators, results, style
 from baton.checks import PASSES
-from baton.figures import launches
+from baton.figures import captions, launches
 
 NAME = "operator_time"
 

@@ -10,8 +10,8 @@ import collections
 
 import matplotlib.ticker
 
-from baton import captions, looks, results, schema, style
-from baton.figures import launches
+from baton import looks, results, schema, style
+from baton.figures import captions, launches
 
 # The scale is logarithmic only if times differ by this factor.
 LOG_FROM_RATIO = 20

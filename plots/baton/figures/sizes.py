@@ -8,7 +8,7 @@ that exchanges.py has titles for; the bound is that of All-Scan.
 
 import matplotlib.ticker
 
-from baton import captions, exchanges, looks, results, style
+from baton import exchanges, looks, results, style, words
 from baton.figures import launches
 
 NAME = "time_against_size"
@@ -99,7 +99,7 @@ def shape_axes(axes, sweep):
     axes.set_xlim(sizes[0] / 1.2, sizes[-1] * 1.2)
     medians = [record["median_seconds"] * 1e6 for record in shown]
     axes.set_ylim(min(medians) / 1.3, max(medians) * 1.3)
-    axes.set_xticks(sizes, [captions.binary_size(size) for size in sizes])
+    axes.set_xticks(sizes, [words.binary_size(size) for size in sizes])
     axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")

@@ -7,7 +7,7 @@ is left out.
 
 import collections
 
-from baton import captions, estimates, exchanges, operators, results, words
+from baton import estimates, exchanges, operators, results, words
 from baton.paper import cells
 from baton.paper.cells import digits
 from baton.paper.page import Figure, Finding, Line
@@ -83,7 +83,7 @@ def exchange(sources):
         if (row := place.row_of(*exchanges.BASE)) and row.bound})
     return Finding(
         f"On {contest['ranks']} × {results.machine_of(contest.record)} All-Scan hands on "
-        f"{captions.binary_size(PAPER_STATE)} of state in {digits(scan.median * US)} µs{share}.",
+        f"{words.binary_size(PAPER_STATE)} of state in {digits(scan.median * US)} µs{share}.",
         f"{beside(scan, rivals)}{in_launches(scan)}", "Exchanges between GPUs",
         Figure("finding_exchange", "", f"µs by state of a rank; measured: {machine}", "finding_lines",
                [line for line in (*lines, bound) if line.points],

@@ -3,7 +3,7 @@
 
 import re
 
-from baton import captions, checks, results
+from baton import checks, results, words
 from baton.paper import cells
 from baton.paper.cells import Row
 from baton.paper.page import Table, Text
@@ -17,10 +17,10 @@ def tests(text):
     """Returns {bytes gathered: (out of place, in place) busbw in bytes a second} of an output of all_gather_perf."""
     found = {}
     for line in text.splitlines():
-        words = line.split()
-        if words and words[0].isdecimal():
+        columns = line.split()
+        if columns and columns[0].isdecimal():
             try:
-                found[int(words[0])] = float(words[7]) * 1e9, float(words[11]) * 1e9
+                found[int(columns[0])] = float(columns[7]) * 1e9, float(columns[11]) * 1e9
             except (IndexError, ValueError) as error:
                 raise results.ResultsError("an output of nccl-tests: expected numbers in columns 8 and 12, found "
                                            f"{checks.shown(line)}") from error
@@ -58,7 +58,7 @@ def compared(machine, cadence, theirs, of_version, here):
         yield Text(f"`nccl-tests-{cadence}.txt` of {machine} has no size that a record of `{OURS}` has too.")
         return
     title = f"busbw of ncclAllGather by bytes gathered, GB/s ({machine}, {cadence})"
-    yield Table(f"nccl_tests_{machine}_{cadence}", title, [captions.binary_size(size) for size in sizes], [
+    yield Table(f"nccl_tests_{machine}_{cadence}", title, [words.binary_size(size) for size in sizes], [
                     Row("nccl-tests", f"measured, {of_version}", [
                         bandwidth(theirs[size][0], f"nccl-tests {of_version} on {machine}") for size in sizes]),
                     Row(f"`{OURS}`", "measured, nccl native", [
@@ -88,7 +88,7 @@ def short(cadence, sizes, theirs, here):
     if not off:
         yield Text(f"All {len(sizes)} sizes, {cadence}, are within {100 * WITHIN:.0f} %.")
         return
-    told = ", ".join(f"{captions.binary_size(size)} ({value:.2f})" for size, value in off.items())
+    told = ", ".join(f"{words.binary_size(size)} ({value:.2f})" for size, value in off.items())
     own = max(abs(theirs[size][1] / theirs[size][0] - 1) for size in off)
     yield Text(f"**Not within {100 * WITHIN:.0f} %, {cadence}:** {told}. The library and its call are the same, so what "
                "differs is how a round is timed, and how steady the call is from one minute to the next: at these sizes "

@@ -3,7 +3,7 @@
 
 import matplotlib.ticker
 
-from baton import captions, looks, style
+from baton import looks, style, words
 from baton.paper.cells import DERIVED, PUBLISHED, SIMULATED
 
 SIZE = (4.1, 2.3)  # inches
@@ -59,7 +59,7 @@ def form(one):
 def shape(axes, places):
     shown = places if len(places) <= MOST_TICKS else places[::-2][::-1]
     axes.set_xlim(places[0] / 1.15, places[-1] * 1.15)
-    axes.set_xticks(shown, [captions.binary_size(x) if x >= BYTES else str(x) for x in shown])
+    axes.set_xticks(shown, [words.binary_size(x) if x >= BYTES else str(x) for x in shown])
     axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     style.plain_log(axes.yaxis)
     style.add_grid(axes, "y")

@@ -4,7 +4,7 @@
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch, Rectangle
 
-from baton import captions, looks, style
+from baton import looks, style, words
 from baton.paper.sections import fastest_methods
 from baton.paper.sections.winners import TIE, margin_text
 
@@ -20,7 +20,7 @@ def winners(best):
     drawn = {place: (shade(COLOURS[one.family], strength(one)), margin_text(one), ink(strength(one)))
              for place, one in best.items()}
     families = {one.family for one in best.values()}
-    return grid(drawn, captions.binary_size, "state of a rank",
+    return grid(drawn, words.binary_size, "state of a rank",
                 [Patch(color=colour, label=family) for family, colour in COLOURS.items() if family in families])
 
 

@@ -3,7 +3,7 @@
 
 import collections
 
-from baton import captions, schema, words
+from baton import schema, words
 from baton.report import contests
 
 # The axes that a heading or a column may name, in that order. Any other axis with a number is named where it differs.
@@ -112,7 +112,7 @@ def phrases(contest):
             "tokens": f"{tokens} tokens a rank" if tokens else "",
             "packed": f"packed documents of {packed}" if packed else "",
             "heads": heads(contest) if contest.is_layer else "",
-            "state_bytes": "" if contest.is_layer else f"{captions.binary_size(contest['state_bytes'])} a rank",
+            "state_bytes": "" if contest.is_layer else f"{words.binary_size(contest['state_bytes'])} a rank",
             "dtype": contest.dtype,
             "gate": gate if contest.kind == contests.LINEAR else "",
             "ranks": contest.where,

@@ -8,7 +8,7 @@ attention, linear attention and those of a delta rule, or wires of unlike elemen
 import collections
 import functools
 
-from baton import captions, cases, results, schema
+from baton import cases, results, schema, words
 from baton.report.rows import AUTO, COMPUTE_ONLY, LOCAL, OVERLAPPED, Row
 
 CPU, GPU = "processors", "GPUs"
@@ -83,7 +83,7 @@ class Contest:
 
     @property
     def model(self):
-        return captions.model_words(self.record) if self.is_model else ""
+        return words.model(self.record) if self.is_model else ""
 
     @functools.cached_property
     def is_oversubscribed(self):

@@ -7,7 +7,7 @@ All of it is marked `~` and said to be simulated.
 import collections
 import math
 
-from baton import captions, cases, results, words
+from baton import cases, results, words
 from baton.report import axes, choice, costs, findings, ranking
 from baton.report.contests import LINEAR, SCAN, is_oversubscribed
 
@@ -114,11 +114,11 @@ def subject(each):
     what = "layer" if one.is_layer else "exchange"
     if not is_of_ranks:
         return f"{what} between {words.count(one['ranks'], 'rank')}"
-    return what if one.is_layer else f"{what} of {captions.binary_size(one['state_bytes'])}"
+    return what if one.is_layer else f"{what} of {words.binary_size(one['state_bytes'])}"
 
 
 def value(contest, axis):
-    return captions.binary_size(contest[axis]) if axis == "state_bytes" else str(contest[axis])
+    return words.binary_size(contest[axis]) if axis == "state_bytes" else str(contest[axis])
 
 
 def ends(axis, places, is_named):

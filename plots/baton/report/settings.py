@@ -3,7 +3,7 @@
 
 import collections
 
-from baton import captions, words
+from baton import words
 from baton.report import axes, ranking
 from baton.report.contests import SCAN
 
@@ -130,7 +130,7 @@ def varying(found):
 
 def setting(contest, of_axes):
     """What a contest has at these axes, in few words, such as `128 KiB, graph rounds`."""
-    own = {"state_bytes": captions.binary_size, "ranks": lambda ranks: words.count(ranks, "rank"), "tokens": "{} tokens".format,
+    own = {"state_bytes": words.binary_size, "ranks": lambda ranks: words.count(ranks, "rank"), "tokens": "{} tokens".format,
            "pass": axes.passes, "cadence": "{} rounds".format, "dtype": str}
     return ", ".join(own[axis](contest[axis]) if axis in own else f"{axes.title_of(axis)} {axes.value(contest, axis)}" for axis in of_axes)
 

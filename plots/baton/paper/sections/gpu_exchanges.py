@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchanges between GPUs as measured: every method by size, and nccl-tests beside it."""
 
-from baton import captions, exchanges
+from baton import exchanges, words
 from baton.paper import cells, nccl_tests
 from baton.paper.cells import Row
 from baton.paper.page import Figure, Section, Table, Text
@@ -72,7 +72,7 @@ def table(sweep, place, machine, name):
     ranks, cadence = place
     rows = [row for one in sweep.methods() for row in method_rows(sweep, one, machine, cadence)]
     return Table(name, f"{ranks} GPUs, {cadence} rounds, µs ({machine})",
-                 [captions.binary_size(size) for size in sweep.sizes()], rows, list(notes(sweep)),
+                 [words.binary_size(size) for size in sweep.sizes()], rows, list(notes(sweep)),
                  place != (RANKS, CADENCE))
 
 

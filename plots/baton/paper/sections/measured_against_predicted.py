@@ -4,7 +4,7 @@
 import collections
 import math
 
-from baton import captions, results
+from baton import results, words
 from baton.paper import cells
 from baton.paper.cells import Row
 from baton.paper.page import Figure, Section, Table, Text
@@ -37,7 +37,7 @@ def machine_blocks(machine, records):
     yield Table(f"predicted_{machine}", f"{machine}", list(QUANTITIES), [
         *grouped(records, "", results.method),
         *grouped(records, "ranks", lambda record: record["ranks"]),
-        *grouped(records, "state", lambda record: record["state_bytes"], captions.binary_size),
+        *grouped(records, "state", lambda record: record["state_bytes"], words.binary_size),
         *([error_row("all, 64 KiB to 16 MiB", within)] if within else []), error_row("all", records)],
         list(notes(records)), True)
     yield Figure(f"predicted_{machine}", "Predicted against measured", f"measured: {machine}", "predicted",

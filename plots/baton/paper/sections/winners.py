@@ -3,7 +3,7 @@
 
 import collections
 
-from baton import captions, results
+from baton import results, words
 from baton.paper import cells
 from baton.paper.cells import Row, digits
 from baton.paper.links import Links
@@ -73,7 +73,7 @@ def table(winners):
         rows.append(Row(f"{ranks} ranks", "simulated, winner", [winner_cell(one) for one in found]))
         rows.append(Row("", "time, ms", [time_cell(one) for one in found]))
     return Table("winners", "The fastest family and its time, simulated",
-                 [captions.binary_size(size) for size in sizes], rows,
+                 [words.binary_size(size) for size in sizes], rows,
                  ["A state is that of one rank. hierarchical: the better of its two forms."], True)
 
 

@@ -3,7 +3,8 @@
 
 import unittest
 
-from baton import captions
+from baton import words
+from baton.figures import captions
 from plots.example import layer, read, record
 
 
@@ -31,7 +32,7 @@ class Captions(unittest.TestCase):
         self.assertIn("blocks by cudnn 9.19.0", captions.describe(by_cudnn))
 
     def test_sizes_are_binary(self):
-        self.assertEqual([captions.binary_size(size) for size in (512, 65536, 2 << 20, 3 << 29)],
+        self.assertEqual([words.binary_size(size) for size in (512, 65536, 2 << 20, 3 << 29)],
                          ["512 B", "64 KiB", "2 MiB", "1.5 GiB"])
 
 

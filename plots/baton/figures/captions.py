@@ -3,7 +3,7 @@
 
 import collections
 
-from baton import results, schema
+from baton import results, schema, words
 
 
 def kind_word(records):
@@ -24,7 +24,7 @@ def describe(record):
     kernel, packed = schema.value(record, "kernel"), schema.value(record, "packed")
     return [f"{machine.get('cpu', 'unknown machine')}{cores}",
             *_asked(record),
-            f"H={record['heads']}{grouped}, {width} ({binary_size(record['state_bytes'])} of state a rank)",
+            f"H={record['heads']}{grouped}, {width} ({words.binary_size(record['state_bytes'])} of state a rank)",
             *([f"packed documents of {packed} tokens"] * (packed > 0)),
             *([f"blocks by {kernel} {record.get('kernel_version', '')}"] * (kernel not in ("", "own"))),
             f"{record['cadence']} rounds"]
@@ -33,16 +33,9 @@ def describe(record):
 def _asked(record):
     if record["bench"] == "collective":
         return [f"{record['kind'].replace('_', ' ')}, {record['direction']}, executor {record['executor']}"]
-    what = model_words(record) if record["bench"] == "model" else "operator of one layer"
+    what = words.model(record) if record["bench"] == "model" else "operator of one layer"
     return [f"{what}, executor {record['executor']}",
             f"{record['dtype']} tensors, chunks of {record['chunk']} tokens, {record['groups']} group(s) of heads"]
-
-
-def model_words(record):
-    """Returns the model of a record in words, and what it has beside its blocks."""
-    beside = f", {record['beside']}" if record["beside"] else ""
-    layers = "1 layer" if record["layers"] == 1 else f"{record['layers']} layers"
-    return f"{record['model']}: {layers} of width {record['width']}{beside}"
 
 
 def crowded_ranks(records):
@@ -53,11 +46,3 @@ def crowded_ranks(records):
             found[results.crowded(record)].add(record["ranks"])
     return "; ".join(f"{why}, so no measure of the exchange: {', '.join(map(str, sorted(ranks)))} ranks"
                      for why, ranks in sorted(found.items()))
-
-
-def binary_size(size, units=(" B", " KiB", " MiB", " GiB")):
-    for unit in units[:-1]:
-        if size < 1024:
-            return f"{size:g}{unit}"
-        size /= 1024
-    return f"{size:g}{units[-1]}"
