@@ -3,53 +3,42 @@
 set(BATON_CUDA OFF CACHE STRING "Executors, natives and kernels for NVIDIA GPUs: OFF, ON for all programs, or BESIDE for programs \
 in bin/gpu that share the host's objects with those in bin")
 
-# baton_cuda_part(TARGET RESULT): the target that gets what TARGET has for GPUs. It is TARGET itself, or with BESIDE and a
-# library of objects another one, TARGET_cuda, that the programs in bin/gpu link too.
-function(baton_cuda_part target result)
-  get_target_property(type ${target} TYPE)
-  set(part ${target})
-  if(BATON_CUDA STREQUAL BESIDE AND type STREQUAL OBJECT_LIBRARY)
-    set(part ${target}_cuda)
-    if(NOT TARGET ${part})
-      add_library(${part} OBJECT EXCLUDE_FROM_ALL)
-      target_link_libraries(${part} PUBLIC ${target})
-    endif()
+# baton_cuda_part(NAME pattern...): the part `cuda` of a library, from the CUDA sources that match the patterns.
+function(baton_cuda_part name)
+  if(BATON_CUDA)
+    baton_part(${name} cuda)
+    baton_add_cuda(${name}_cuda ${ARGN})
   endif()
-  set(${result} ${part} PARENT_SCOPE)
 endfunction()
 
-# baton_add_cuda(TARGET PATTERN...): adds the CUDA sources that match the patterns to TARGET.
+# baton_add_cuda(TARGET pattern...): adds the CUDA sources that match the patterns to TARGET.
 function(baton_add_cuda target)
-  if(NOT BATON_CUDA)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARGN})
+  target_sources(${target} PRIVATE ${sources})
+  target_link_libraries(${target} PUBLIC baton_cuda)
+endfunction()
+
+# baton_add_library_calls(TARGET SOURCE FOLDER...): adds a source that calls one of NVIDIA's libraries, if the folders of its
+# headers were found.
+function(baton_add_library_calls target source)
+  if(NOT BATON_CUDA OR "${ARGN}" MATCHES "NOTFOUND")
     return()
   endif()
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${ARGN})
-  baton_cuda_part(${target} part)
-  target_sources(${part} PRIVATE ${sources})
-  target_link_libraries(${part} PUBLIC baton_cuda)
+  target_sources(${target} PRIVATE ${source})
+  target_include_directories(${target} SYSTEM PRIVATE ${ARGN} ${CUDAToolkit_INCLUDE_DIRS})
 endfunction()
 
-# baton_gpu_program(PROGRAM...): adds programs to the target gpu_programs. With BESIDE they are no part of `all`, lie in
-# bin/gpu and link the parts for GPUs of their libraries.
+# baton_gpu_program(PROGRAM...): adds programs to the target gpu_programs. With BESIDE they are no part of `all` and lie in
+# bin/gpu.
 function(baton_gpu_program)
   if(NOT TARGET gpu_programs)
     add_custom_target(gpu_programs)
   endif()
   add_dependencies(gpu_programs ${ARGN})
-  if(NOT BATON_CUDA STREQUAL BESIDE)
-    return()
+  if(BATON_CUDA STREQUAL BESIDE)
+    set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL ON
+                          RUNTIME_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/gpu)
   endif()
-  set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL ON
-                        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/gpu)
-  foreach(program IN LISTS ARGN)
-    get_target_property(libraries ${program} LINK_LIBRARIES)
-    list(TRANSFORM libraries APPEND _cuda)
-    foreach(library IN LISTS libraries)
-      if(TARGET ${library})
-        target_link_libraries(${program} PRIVATE ${library})
-      endif()
-    endforeach()
-  endforeach()
 endfunction()
 
 # baton_also_on_gpus(PROGRAM...): programs that run with and without GPUs. With BESIDE each gets a second form, gpu_PROGRAM.
@@ -60,6 +49,7 @@ function(baton_also_on_gpus)
       get_target_property(folder ${program} SOURCE_DIR)
       get_target_property(libraries ${program} LINK_LIBRARIES)
       list(TRANSFORM sources PREPEND ${folder}/ REGEX "^[^/]")
+      list(TRANSFORM libraries PREPEND gpu_ REGEX "^with_")
       add_executable(gpu_${program} ${sources})
       set_target_properties(gpu_${program} PROPERTIES OUTPUT_NAME ${program})
       target_link_libraries(gpu_${program} PRIVATE ${libraries})
@@ -68,30 +58,6 @@ function(baton_also_on_gpus)
       baton_gpu_program(${program})
     endif()
   endforeach()
-endfunction()
-
-# baton_add_cudnn(TARGET SOURCE): adds the source that includes cudnn-frontend, where that is found.
-function(baton_add_cudnn target source)
-  if(NOT BATON_CUDA OR NOT CUDNN_FRONTEND_INCLUDE_DIR OR NOT CUDNN_INCLUDE_DIR)
-    return()
-  endif()
-  baton_cuda_part(${target} part)
-  target_sources(${part} PRIVATE ${source})
-  set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_DEFINITIONS
-                              "NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING;CUDNN_FRONTEND_SKIP_JSON_LIB")
-  target_include_directories(${part} SYSTEM PRIVATE ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR}
-                                                      ${CUDAToolkit_INCLUDE_DIRS})
-endfunction()
-
-# baton_add_cublas(TARGET SOURCE): adds the source that includes cublasLt.h, where the toolkit has that.
-function(baton_add_cublas target source)
-  if(NOT BATON_CUDA OR NOT CUBLASLT_INCLUDE_DIR)
-    return()
-  endif()
-  baton_cuda_part(${target} part)
-  target_sources(${part} PRIVATE ${source})
-  set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  target_include_directories(${part} SYSTEM PRIVATE ${CUBLASLT_INCLUDE_DIR} ${CUDAToolkit_INCLUDE_DIRS})
 endfunction()
 
 if(NOT BATON_CUDA)
