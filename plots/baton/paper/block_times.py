@@ -36,7 +36,7 @@ def step(sources, model, tokens, topology):
     return here, here
 
 
-def told(sources, model, tokens):
+def origin(sources, model, tokens):
     """Says where the block times come from."""
     for machine, record in measured(sources, model, tokens)[:1]:
         block = record["median_seconds"] / record["layers"]

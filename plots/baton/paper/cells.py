@@ -39,6 +39,20 @@ def timed(record, machine=""):
                 record["time"], note(record), run=launch(record))
 
 
+def made_of(record, value_of, unit, text=None, **more):
+    """Returns what `value_of` makes of a record that has a time, shown as `text` says, else in three digits. None without one."""
+    cell = timed(record)
+    if cell is None:
+        return None
+    value = value_of(record)
+    return cell._replace(text=(text or digits)(value), value=f"{value:.6g}", unit=unit, **more)
+
+
+def plain(row):
+    """Returns the cells without marks, where they are far from one another by nature."""
+    return [cell and cell._replace(off=False) for cell in row]
+
+
 def microseconds(record, machine):
     """Returns a measured record's median in us with its interval. None if it has none."""
     if record is None or results.why_no_time(record):

@@ -18,7 +18,7 @@ def main(arguments):
     options = options_of(arguments)
     found = sources.load(options.simulated, options.machines, options.published, options.local)
     page = Page("Sequence parallelism of linear attention: what its papers say, beside what is simulated and measured here",
-                lead(found), [section(found) for section in SECTIONS], list(findings.of(found)))
+                lead(found), [section(found) for section in SECTIONS], list(findings.findings_of(found)))
     files.write(options.out, dict(map(as_csv, blocks(page, Table))))
     pictures = figures.draw_all(page, options.out)
     files.write(options.out, {"paper.md": markdown(page, pictures), "index.html": html.page(page, pictures)})

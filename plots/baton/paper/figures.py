@@ -1,135 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the figures of the page of the papers, in the style of style.py: lines."""
 
-import functools
-
 import matplotlib.ticker
 
 from baton import looks, style
 from baton.figures import sizes
-from baton.paper import bars, small_figures, winners_map
+from baton.paper import bars, winners_map
 from baton.paper import page as pages
 from baton.paper.cells import FAR, PUBLISHED
 
+LINE = {"markersize": 4.5, "linewidth": 1.6}
+
 
 def draw_all(page, folder):
-    """Draws every figure of the page, saves it as PNG and SVG, and returns {name: its SVG}."""
+    """Draws every figure of the page that has data, saves it as PNG and SVG, and returns {name: its SVG}."""
     pictures = {}
-    for figure in filter(has_data, pages.figures(page)):
+    for figure in (one for one in pages.blocks(page, pages.Figure) if one.data):
         drawn = DRAW[figure.draw](figure.data)
-        if figure.title:
-            style.add_titles(drawn, drawn.axes[0], figure.title, figure.where)
-        else:
-            small_figures.add_source(drawn, figure.where)
+        style.add_titles(drawn, drawn.axes[0], figure.title, figure.where)
         style.save(drawn, folder, figure.name)
         pictures[figure.name] = (folder / f"{figure.name}.svg").read_text(encoding="utf-8")
     return pictures
 
 
-def has_data(figure):
-    return bool(figure.data)
-
-
-LINE = {"markersize": 4.5, "linewidth": 1.6}
-
-
-# --- Axes -----------------------------------------------------------------------------------------------
-
-
-def log_axes(figure_size, xs):
-    """Returns a figure with two logarithmic scales. The ticks of x are its values."""
-    figure, axes = style.subplots(figure_size)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    axes.set_xticks(sorted(xs), [short_count(x) for x in sorted(xs)])
+def lines(size, series, x_label, y_label="time, ms", tick=str):
+    """Returns a figure with two logarithmic scales of [(label, colour, {x: y}, form)]; ticks of x are its values."""
+    figure, axes = style.subplots(size)
+    axes.set(xscale="log", yscale="log", xlabel=x_label, ylabel=y_label)
+    xs = sorted({x for *_, points, _ in series for x in points})
+    axes.set_xticks(xs, map(tick, xs))
     axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
     style.add_grid(axes, "y")
-    return figure, axes
+    for _, colour, points, form in series:
+        axes.plot(sorted(points), [points[x] for x in sorted(points)], color=colour, **LINE, **form)
+    style.plain_log(axes.yaxis)
+    style.label_lines(axes, [(max(points), points[max(points)], label, colour) for label, colour, points, _ in series])
+    return figure
 
 
 def short_count(count):
     return f"{count // 1024}K" if count >= 1024 else str(count)
 
 
-def finish(axes, x_label, y_label):
-    style.plain_log(axes.yaxis)
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
+def look_of(name):
+    colour, marker = looks.look(name)
+    return colour, {"marker": marker}
 
 
-# --- Figures --------------------------------------------------------------------------------------------
-
-
-def prediction(lines):
+def prediction(found):
     """[(title, name, {ranks: published}, {ranks: simulated})]; the first two ranks are those that were fitted."""
-    ranks = sorted({place for _, _, published, _ in lines for place in published})
-    figure, axes = log_axes((8, 4.4), ranks)
-    ends = []
-    for title, name, published, simulated in lines:
+    figure = lines((8, 4.4), [(title, looks.look(name).colour, simulated, {}) for title, name, _, simulated in found], "GPUs")
+    axes = figure.axes[0]
+    fitted = sorted({ranks for _, _, published, _ in found for ranks in published})[:2]
+    for _, name, published, simulated in found:
         colour = looks.look(name).colour
-        places = sorted(simulated)
-        times = [simulated[place] for place in places]
         # The published times from which the simulation differs by at most FAR.
-        axes.fill_between(places, [time / (1 + FAR) for time in times], [time / (1 - FAR) for time in times],
+        axes.fill_between(sorted(simulated), *([simulated[ranks] / (1 + off) for ranks in sorted(simulated)] for off in (FAR, -FAR)),
                           color=colour, alpha=0.12, linewidth=0)
-        axes.plot(places, times, color=colour, linewidth=1.8)
-        for place, time in published.items():
-            axes.plot(place, time, "o", markersize=7, markeredgecolor=colour, markeredgewidth=1.6,
-                      color=colour if place in ranks[:2] else "white")
-        ends.append((places[-1], times[-1], title, colour))
-    finish(axes, "GPUs", "time, ms")
-    style.label_lines(axes, ends)
+        for ranks, time in published.items():
+            axes.plot(ranks, time, "o", markersize=7, markeredgecolor=colour, markeredgewidth=1.6,
+                      color=colour if ranks in fitted else "white")
     return figure
 
 
-def scaling(lines):
+def scaling(found):
     """[(name, {ranks: ms})]"""
-    figure, axes = log_axes((9, 5), {ranks for _, times in lines for ranks in times})
-    ends = []
-    for name, times in lines[:style.MOST_LINES]:
-        colour, marker = looks.look(name)
-        places = sorted(times)
-        axes.plot(places, [times[place] for place in places], color=colour, marker=marker, **LINE)
-        ends.append((places[-1], times[places[-1]], name, colour))
-    finish(axes, "ranks", "time, ms")
-    style.label_lines(axes, ends)
-    return figure
+    return lines((9, 5), [(name, look_of(name)[0], times, look_of(name)[1]) for name, times in found[:style.MOST_LINES]], "ranks",
+                 tick=short_count)
 
 
-def lengths(series):
+def lengths(found):
     """[(label, name, kind, {thousands of tokens: tokens a second})]"""
-    figure, axes = log_axes((9, 5), {length for _, _, _, speeds in series for length in speeds})
-    axes.set_xticks(axes.get_xticks(), [f"{int(length)}K" for length in axes.get_xticks()])
-    ends = []
-    for label, name, kind, speeds in series[:style.MOST_LINES]:
-        colour, marker = looks.look(name)
-        form = {"linestyle": "none", "fillstyle": "none"} if kind == PUBLISHED else {"linestyle": "-"}
-        axes.plot(list(speeds), list(speeds.values()), color=colour, marker=marker, **LINE, **form)
-        ends.append((*list(speeds.items())[-1], label, colour))
+    figure = lines((9, 5), [(label, looks.look(name).colour, speeds, {
+        "marker": looks.look(name).mark, **({"linestyle": "none", "fillstyle": "none"} if kind == PUBLISHED else {})})
+        for label, name, kind, speeds in found[:style.MOST_LINES]], "tokens of the whole sequence", "tokens a second", "{}K".format)
+    axes = figure.axes[0]
     axes.yaxis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=""))
     axes.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
-    axes.set_xlabel("tokens of the whole sequence")
-    axes.set_ylabel("tokens a second")
-    style.label_lines(axes, ends)
     return figure
 
 
 def blocks(swept):
     """{ranks: ({K: ms}, {the chosen K: ms})}"""
-    figure, axes = log_axes((8, 4), {count for times, _ in swept.values() for count in times})
-    axes.set_xticks(axes.get_xticks(), [str(int(count)) for count in axes.get_xticks()])
-    ends = []
-    for (ranks, (times, chosen)), colour, marker in zip(swept.items(), style.COLOURS, style.MARKERS):
-        axes.plot(list(times), list(times.values()), color=colour, marker=marker, **LINE)
-        axes.plot(list(chosen), list(chosen.values()), "o", markersize=12, markerfacecolor="none",
-                  markeredgecolor=colour, markeredgewidth=1.8)
-        ends.append((*list(times.items())[-1], f"{ranks} ranks", colour))
-    finish(axes, "blocks K", "time, ms")
-    style.label_lines(axes, ends)
+    figure = lines((8, 4), [(f"{ranks} ranks", colour, times, {"marker": marker}) for (ranks, (times, _)), colour, marker in zip(
+        swept.items(), style.COLOURS, style.MARKERS)], "blocks K")
+    for (_, chosen), colour in zip(swept.values(), style.COLOURS):
+        figure.axes[0].plot(list(chosen), list(chosen.values()), "o", markersize=12, markerfacecolor="none",
+                            markeredgecolor=colour, markeredgewidth=1.8)
     return figure
 
 
-def predicted(points, known="measured"):
+def predicted(points):
     """[(name, measured ms, predicted ms)]"""
     figure, axes = style.subplots((6.4, 5))
     low = min(min(one[1:]) for one in points) / 1.5
@@ -142,17 +103,14 @@ def predicted(points, known="measured"):
         colour, marker = looks.look(name)
         axes.plot([one[1] for one in own], [one[2] for one in own], linestyle="none", markersize=4, label=name,
                   color=colour, marker=marker)
-    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), xlabel="measured, ms", ylabel="predicted, ms")
     style.plain_log(axes.xaxis)
-    finish(axes, f"{known}, ms", "predicted, ms")
+    style.plain_log(axes.yaxis)
     style.add_grid(axes, "both")
     axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1), frameon=False, fontsize=8)
     return figure
 
 
 DRAW = {"bars": bars.bars, "operator_bars": bars.operator_bars, "winners": winners_map.winners,
-        "methods": winners_map.methods,
-        "prediction": prediction, "scaling": scaling, "lengths": lengths, "blocks": blocks, "predicted": predicted,
-        "published_calls": functools.partial(predicted, known="published"),
-        "sizes": sizes.draw, "finding_lines": small_figures.lines, "finding_bars": small_figures.bars,
-        "finding_strips": small_figures.strips}
+        "methods": winners_map.methods, "prediction": prediction, "scaling": scaling, "lengths": lengths, "blocks": blocks,
+        "predicted": predicted, "sizes": sizes.draw}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the page finds, made of the records: a sentence, what it stands on, and a small figure each.
+"""What the page finds, made of the records: a sentence and what it stands on.
 
 Measured times are ranked as the answer of a session ranks them (report/ranking.py). A finding whose records are missing
 is left out.
@@ -8,12 +8,11 @@ is left out.
 import collections
 
 from baton import estimates, exchanges, operators, results, words
-from baton.paper import cells
 from baton.paper.cells import digits
-from baton.paper.page import Figure, Finding, Line
+from baton.paper.page import Finding
 from baton.paper.sections import gpu_exchanges, scaling, winners, zeco_operators, zeco_table2
 from baton.paper.sections import measured_against_predicted as prediction
-from baton.paper.sources import MANY_H100, PAPER_RANKS, by, where_measured
+from baton.paper.sources import MANY_H100, PAPER_RANKS, by
 from baton.report import choice, ranking
 
 US, MS = 1e6, 1e3
@@ -21,7 +20,7 @@ PAPER_STATE = 2 * 2**20  # bytes
 MARGIN = words.percent(estimates.MARGIN, 0)
 
 
-def of(sources):
+def findings_of(sources):
     """Yields the findings that have their records."""
     for finding in (exchange, layer, many_ranks, trust):
         found = finding(sources)
@@ -30,12 +29,6 @@ def of(sources):
 
 
 # --- Words ------------------------------------------------------------------------------------------------
-
-
-def listed(parts):
-    """Joins words to `a, b and c`."""
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def span(values, unit=""):
@@ -49,12 +42,6 @@ def in_launches(row):
     return f"Measured in {words.count(len(row.launches), 'launch', 'launches')}."
 
 
-def ends(row, scale):
-    """Returns (low, middle, high) of a row's time over launches; one launch has no interval."""
-    low, high = row.interval or (row.median, row.median)
-    return low * scale, row.median * scale, high * scale
-
-
 # --- An exchange on GPUs --------------------------------------------------------------------------------
 
 RIVALS = {exchanges.LASP2: "LASP-2 by one ncclAllGather", exchanges.LASP1: "LASP-1 by ncclSend and ncclRecv"}
@@ -65,41 +52,30 @@ def exchange(sources):
 
     Most GPUs count before most launches, since between two GPUs nearly all scans send one message.
     """
-    found = [(machine, session, one) for machine, sessions in sources.sessions.items() for session in sessions
-             for one in choice.exchanges(session) if one.on_gpus and one["cadence"] == gpu_exchanges.CADENCE
-             and one["state_bytes"] == PAPER_STATE and one.row_of(*exchanges.BASE)]
+    found = [one for sessions in sources.sessions.values() for session in sessions for one in choice.exchanges(session)
+             if one.on_gpus and one["cadence"] == gpu_exchanges.CADENCE and one["state_bytes"] == PAPER_STATE and one.row_of(*exchanges.BASE)]
     if not found:
         return None
-    machine, session, contest = max(found, key=lambda one: (one[2]["ranks"], ranking.rank(one[2]).judged))
+    contest = max(found, key=lambda one: (one["ranks"], ranking.rank(one).judged))
     scan = contest.row_of(*exchanges.BASE)
     share = f", at {100 * scan.bound_share:.0f} % of its bound" if scan.bound else ""
     rivals = {title: row for one, title in RIVALS.items() if (row := contest.row_of(*one))}
-    sizes = [one for one in choice.exchanges(session) if choice.alike(contest, one)]
-    lines = [Line(exchanges.title(one).split(",")[0], one.name, cells.MEASURED, {
-        place["state_bytes"]: ends(row, US) for place in sizes if (row := place.row_of(*one))})
-        for one in (exchanges.BASE, *RIVALS)]
-    bound = Line("bound of All-Scan", "", cells.DERIVED, {
-        place["state_bytes"]: (row.bound * US,) * 3 for place in sizes
-        if (row := place.row_of(*exchanges.BASE)) and row.bound})
     return Finding(
         f"On {contest['ranks']} × {results.machine_of(contest.record)} All-Scan hands on "
         f"{words.binary_size(PAPER_STATE)} of state in {digits(scan.median * US)} µs{share}.",
-        f"{beside(scan, rivals)}{in_launches(scan)}", "Exchanges between GPUs",
-        Figure("finding_exchange", "", f"µs by state of a rank; measured: {machine}", "finding_lines",
-               [line for line in (*lines, bound) if line.points],
-               "Time of an exchange against the size of the state, with 95 % intervals, and the bound of All-Scan."))
+        f"{versus(scan, rivals)}{in_launches(scan)}", "Exchanges between GPUs")
 
 
-def beside(scan, rivals):
+def versus(scan, rivals):
     """Says how many times as long as a row each of {title: row} takes, if the launches tell a difference that matters."""
     if not rivals:
         return ""
     ratios = {title: row.ratio_to(scan) for title, row in rivals.items()}
     if not all(ratio.interval for ratio in ratios.values()):
-        told = listed([f"{title} took {words.times(ratio)} as long" for title, ratio in ratios.items()])
+        told = words.names([f"{title} took {words.times(ratio)} as long" for title, ratio in ratios.items()])
         return f"In one launch, which tells no winner, {told}. "
     told = {ranking.UNDECIDED: "a time that cannot be told apart", ranking.TIES: f"as long within {MARGIN}"}
-    return listed([f"{title} takes {told.get(ranking.relation(row, scan)) or f'{words.times(ratios[title])} as long'}"
+    return words.names([f"{title} takes {told.get(ranking.relation(row, scan)) or f'{words.times(ratios[title])} as long'}"
                    for title, row in rivals.items()]) + ". "
 
 
@@ -110,38 +86,26 @@ LAYERS = ("zeco", "lasp1", "lasp2")
 
 def layer(sources):
     """Says what the exchange of each method adds to a layer, on the machine with most launches, then with most GPUs."""
-    found = [(machine, one) for machine, sessions in sources.sessions.items() for session in sessions
-             for one in choice.layers(session) if one.on_gpus and one.way == "both"
+    found = [one for sessions in sources.sessions.values() for session in sessions for one in choice.layers(session)
+             if one.on_gpus and one.way == "both"
              and one.dtype == zeco_operators.DTYPE and one["tokens"] == zeco_operators.TOKENS[0]
              and all(ranking.named(one, name) for name in LAYERS) and one.local_of(one.best)]
     if not found:
         return None
-    machine, contest = max(found, key=lambda one: (
-        len(one[1].local_of(one[1].best).launches), one[1]["ranks"], one[1].record["time"]))
+    contest = max(found, key=lambda one: (len(one.local_of(one.best).launches), one["ranks"], one.record["time"]))
     rows = {name: ranking.named(contest, name) for name in LAYERS}
     local = contest.local_of(contest.best)
-    added = {name: overhead(row, local) for name, row in rows.items()}
-    order = sorted(LAYERS, key=lambda name: added[name][1])
-    told = listed([f"{signed(added[name][1])}{'' if place else ' longer'} with {operators.TITLES[name]}"
+    added = {name: 100 * (row.ratio_to(local).value - 1) for name, row in rows.items()}
+    order = sorted(LAYERS, key=added.get)
+    told = words.names([f"{signed(added[name])}{'' if place else ' longer'} with {operators.TITLES[name]}"
                    for place, name in enumerate(order)])
     return Finding(
         f"A whole layer on {contest['ranks']} × {results.machine_of(contest.record)} takes {told} than without an exchange.",
-        f"{apart(contest, local, rows, order)}Forward and backward, {contest['tokens'] // 1024}K tokens a GPU. "
-        f"{in_launches(local)}", "Layers on GPUs",
-        Figure("finding_layer", "", "% over the layer without an exchange; measured: "
-               f"{where_measured(machine, local.name.executor, contest['cadence'])}",
-               "finding_bars", [(operators.TITLES[name], name, added[name]) for name in order],
-               "What the exchange adds to the time of a layer, by method, with 95 % intervals."))
+        f"{differences(contest, local, rows, order)}Forward and backward, {contest['tokens'] // 1024}K tokens a GPU. "
+        f"{in_launches(local)}", "Layers on GPUs")
 
 
-def overhead(row, local):
-    """Returns (low, middle, high) of the percent by which a layer takes longer than the local one."""
-    ratio = row.ratio_to(local)
-    low, high = ratio.interval or (ratio.value, ratio.value)
-    return tuple(100 * (value - 1) for value in (low, ratio.value, high))
-
-
-def apart(contest, local, rows, order):
+def differences(contest, local, rows, order):
     """Says which of {name: row} the launches tell apart, and which from the layer without an exchange."""
     if not ranking.rank(contest).judged:
         return "One launch tells no winner. "
@@ -166,7 +130,6 @@ def signed(percent):
 # --- Many ranks -----------------------------------------------------------------------------------------
 
 IN_NO_PAPER = ("hierarchical_scan", "hierarchical_scan_chain", "two_shot")
-DRAWN = ("two_shot", "hierarchical_scan", "all_scan", "ring_scan", "all_gather_scan")
 AGAINST = {"all_scan": "All-Scan", "ring_scan": "LASP-1's chain", "all_gather_scan": "LASP-2's gather"}
 
 
@@ -181,16 +144,13 @@ def many_ranks(sources):
     if len(there) < 2 or not rivals:
         return None
     best = min(there, key=there.get)
-    told = listed([f"{title} {seconds / there[best]:.3g}" for title, seconds in rivals.items() if seconds > there[best]])
+    told = words.names([f"{title} {seconds / there[best]:.3g}" for title, seconds in rivals.items() if seconds > there[best]])
     remark = ", which is in no paper," if best in IN_NO_PAPER else ""
     return Finding(
         f"On {most} simulated GPUs `{best}`{remark} is the fastest: {digits(there[best] * MS)} ms for 2 MiB of state; "
         f"{told} times that.",
         f"{from_where(found, best)} Simulated on a machine that nobody here has.",
-        "Scaling to 16,384 ranks",
-        Figure("finding_ranks", "", f"ms by ranks; simulated: {MANY_H100}", "finding_lines",
-               [Line(name, name, cells.SIMULATED, {ranks: (seconds * MS,) * 3 for ranks, seconds in found[name].items()})
-                for name in DRAWN if found.get(name)], "Time of an exchange against ranks, simulated."))
+        "Scaling to 16,384 ranks")
 
 
 def from_where(found, best):
@@ -224,9 +184,5 @@ def trust(sources):
     return Finding(
         f"Simulated times are typically {span([100 * one.typical for one in errors.values()], ' %')} off what was then "
         f"measured, and at worst {span([100 * one.worst for one in errors.values()], ' %')}.",
-        f"{count} rows of {listed([where.replace(',', ' by') for where in groups])}, each machine calibrated on messages "
-        "between its own ranks first. The papers' machines could not be calibrated here.", "Measured against predicted",
-        Figure("finding_trust", "", "predicted over measured time", "finding_strips",
-               {where: [one["predicted_seconds"] / one["median_seconds"] for one in records]
-                for where, records in groups.items()},
-               "Predicted over measured times of every machine; the band is a fifth to either side."))
+        f"{count} rows of {words.names([where.replace(',', ' by') for where in groups])}, each machine calibrated on messages "
+        "between its own ranks first. The papers' machines could not be calibrated here.", "Measured against predicted")

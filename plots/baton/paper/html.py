@@ -33,7 +33,7 @@ def beside_percent(text):
     return text.replace(" %", "\u00a0%")
 
 
-def told(cell):
+def cell_text(cell):
     """What a cell tells a pointer: its origin, notes, commit and time."""
     commit = cell.commit and f"commit {cell.commit}"
     return "; ".join(filter(None, (f"{cell.kind}: {cell.origin}", cell.note, commit, cell.time)))
@@ -45,4 +45,4 @@ def colour(row):
     return found.pop() if len(found) == 1 else ""
 
 
-pages.TEMPLATES.filters.update(inline=inline, beside_percent=beside_percent, told=told, colour=colour, shown=shown_rows)
+pages.TEMPLATES.filters.update(inline=inline, beside_percent=beside_percent, cell_text=cell_text, colour=colour, shown=shown_rows)

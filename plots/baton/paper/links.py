@@ -17,7 +17,6 @@ class Links:
         inside = described["links"]["intra_node"]
         between = described["links"].get("inter_node", inside)  # a single node has no other link
         self.ranks_per_node = described["machine"]["ranks_per_node"]
-        self.round = described["machine"].get("round_seconds", 0)
         self.inside = inside["bytes_per_second"]
         self.card = between["bytes_per_second"]
         self.inside_latency = inside["latency_seconds"]
@@ -29,10 +28,6 @@ class Links:
         port = (ranks - 1) * own_bytes / self.inside
         cards = max(0, ranks - self.ranks_per_node) * own_bytes / (self.ranks_per_node * self.card)
         return max(port, cards)
-
-    def one_card_seconds(self, ranks, own_bytes):
-        """Returns the time of a ring in the order of ranks: all bytes but a rank's own pass one card."""
-        return (ranks - 1) * own_bytes / (self.card if ranks > self.ranks_per_node else self.inside)
 
     def chain_seconds(self, ranks, state_bytes):
         """Returns the least time of a chain in any number of blocks: every hop's latency, and the state once

@@ -14,15 +14,15 @@ WITHIN = 0.03
 
 
 def tests(text):
-    """Returns {bytes gathered: (out of place, in place) busbw in bytes a second} of an output of all_gather_perf."""
+    """Returns {bytes gathered: busbw out of place in bytes a second} of an output of all_gather_perf."""
     found = {}
     for line in text.splitlines():
         columns = line.split()
         if columns and columns[0].isdecimal():
             try:
-                found[int(columns[0])] = float(columns[7]) * 1e9, float(columns[11]) * 1e9
+                found[int(columns[0])] = float(columns[7]) * 1e9
             except (IndexError, ValueError) as error:
-                raise results.ResultsError("an output of nccl-tests: expected numbers in columns 8 and 12, found "
+                raise results.ResultsError("an output of nccl-tests: expected a number in column 8, found "
                                            f"{checks.shown(line)}") from error
     return found
 
@@ -60,14 +60,13 @@ def compared(machine, cadence, theirs, of_version, here):
     title = f"busbw of ncclAllGather by bytes gathered, GB/s ({machine}, {cadence})"
     yield Table(f"nccl_tests_{machine}_{cadence}", title, [words.binary_size(size) for size in sizes], [
                     Row("nccl-tests", f"measured, {of_version}", [
-                        bandwidth(theirs[size][0], f"nccl-tests {of_version} on {machine}") for size in sizes]),
+                        bandwidth(theirs[size], f"nccl-tests {of_version} on {machine}") for size in sizes]),
                     Row(f"`{OURS}`", "measured, nccl native", [
                         bandwidth(here[size]["busbw_bytes_per_second"], cells.origin(here[size], machine), here[size])
                         for size in sizes]),
-                    Row("", "ours / nccl-tests", [quotient(here[size], theirs[size][0]) for size in sizes])],
+                    Row("", "ours / nccl-tests", [quotient(here[size], theirs[size]) for size in sizes])],
                 [f"Out of place; goal: within {100 * WITHIN:.0f} %. nccl-tests prints means, ours are medians of the "
                  "slowest rank."])
-    yield from short(cadence, sizes, theirs, here)
 
 
 def bandwidth(rate, origin, record=None):
@@ -79,17 +78,3 @@ def bandwidth(rate, origin, record=None):
 def quotient(record, rate):
     value = record["busbw_bytes_per_second"] / rate
     return cells.derived(value, f"{value:.2f}", "", "measured / measured")._replace(off=abs(value - 1) > WITHIN)
-
-
-def short(cadence, sizes, theirs, here):
-    """Names the sizes that are further apart, and the distance of nccl-tests' own two columns at these sizes."""
-    apart = {size: here[size]["busbw_bytes_per_second"] / theirs[size][0] for size in sizes}
-    off = {size: value for size, value in apart.items() if abs(value - 1) > WITHIN}
-    if not off:
-        yield Text(f"All {len(sizes)} sizes, {cadence}, are within {100 * WITHIN:.0f} %.")
-        return
-    told = ", ".join(f"{words.binary_size(size)} ({value:.2f})" for size, value in off.items())
-    own = max(abs(theirs[size][1] / theirs[size][0] - 1) for size in off)
-    yield Text(f"**Not within {100 * WITHIN:.0f} %, {cadence}:** {told}. The library and its call are the same, so what "
-               "differs is how a round is timed, and how steady the call is from one minute to the next: at these sizes "
-               f"nccl-tests' own columns, in place and out of place, are up to {100 * own:.0f} % apart.")

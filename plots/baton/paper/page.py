@@ -17,32 +17,24 @@ Table = collections.namedtuple("Table", "name title columns rows notes folded", 
 # the picture.
 Figure = collections.namedtuple("Figure", "name title where draw data about")
 Section = collections.namedtuple("Section", "title blocks")
-# What the records say, on top of the page: a sentence, what it stands on, the title of the section that has its numbers,
-# and a figure.
-Finding = collections.namedtuple("Finding", "sentence detail section figure")
-# A line of a small figure: its label, the name that has its look, its kind, and {x: (low, middle, high)}.
-Line = collections.namedtuple("Line", "label name kind points")
+# What the records say, on top of the page: a sentence, what it stands on, and the title of the section with its numbers.
+Finding = collections.namedtuple("Finding", "sentence detail section")
 Page = collections.namedtuple("Page", "title lead sections findings", defaults=((),))
 
 CSV_COLUMNS = ("row", "what", "column", "value", "unit", "kind", "origin", "commit", "run", "time", "note")
 
 
-def told(*sentences):
+def sentences(*makers):
     """Yields the Text of each function that finds all its numbers. A missing cell drops its whole sentence."""
-    for sentence in sentences:
+    for make in makers:
         try:
-            yield Text(sentence())
+            yield Text(make())
         except KeyError:
             continue
 
 
 def blocks(page, kind):
     return [block for section in page.sections for block in section.blocks if isinstance(block, kind)]
-
-
-def figures(page):
-    """Returns the figures of the findings and of the sections."""
-    return [*(finding.figure for finding in page.findings), *blocks(page, Figure)]
 
 
 def number_of(page, title):

@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 
 from baton import files, results, stacks
 from baton.paper import fitting, settings
@@ -23,6 +24,7 @@ from baton.paper.sections import (
     dist_flash,
     headlines,
     lasp2_throughput,
+    maps,
     megatron,
     method_volumes,
     published_softmax,
@@ -30,7 +32,6 @@ from baton.paper.sections import (
 )
 from baton.paper.sections import fastest_methods as fastest
 from baton.paper.sources import A10, A100, A100_PAIR
-from baton.paper.time_left import TimeLeft
 
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
@@ -43,11 +44,10 @@ FAILED_LAUNCHES = 5  # the exit code, as of a bench with failed cases
 KEEPS_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(4 << 30), "MALLOC_MMAP_THRESHOLD_": str(4 << 30)}
 COLLECTIVE, OPERATOR, MODEL = "collective_bench", "operator_bench", "model_bench"
 SCANS = ("all_scan,ring_scan,recursive_doubling,two_shot,hierarchical_scan,hierarchical_scan_chain,all_gather_scan")
-BLOCKS = fastest.BLOCKS  # near the best ones where a state crosses nodes, and quicker than to look for these
+BLOCKS = maps.BLOCKS  # near the best ones where a state crosses nodes, and quicker than to look for these
 LASP = "lasp2,lasp1,lasp2_as_released,lasp1_as_released"
 
-# `seconds` is about what a launch takes on a core of its own, as processor time says: it orders the launches and weighs them in
-# the time left.
+# `seconds` is about what a launch takes on a core of its own: it orders the launches and weighs them in the time left.
 TINY, SMALL = 0.1, 0.2
 Launch = collections.namedtuple("Launch", "program topology arguments seconds", defaults=(1,))
 
@@ -117,7 +117,6 @@ def models(folder, h100):
             *(Launch(MODEL, wide, f"{lasp2} --fsdp --ranks {ranks} --tokens "
                      + listed(1024 * length // ranks for of, length in lasp2_throughput.CELLS if of == ranks), ranks // 10)
               for ranks in reversed(lasp2_throughput.RANKS)),
-            Launch(MODEL, wide, f"{lasp2} --ranks 128 --tokens 16384"),
             Launch(MODEL, TOPOLOGIES / f"{A100}.json", f"--model {lasp2_throughput.MODEL} --methods {listed(headlines.LASP2_METHODS)} "
                    f"--lines full --fsdp --ranks {headlines.LASP2_RANKS} --tokens {headlines.LASP2_TOKENS}", 6)]
 
@@ -159,7 +158,7 @@ def delta_rules(topology):
     """Returns the launches of the maps of layers with a delta rule."""
     tokens, ranks = listed(delta_layers.TOKENS), listed(delta_layers.RANKS)
     return [Launch(OPERATOR, topology, f"--attention {model.attention} --heads {model.heads} --methods {methods} --dtype bf16 "
-                   f"--blocks {delta_layers.BLOCKS} --pass both --tokens {tokens} --ranks {ranks}", seconds)
+                   f"--blocks {BLOCKS} --pass both --tokens {tokens} --ranks {ranks}", seconds)
             for methods, seconds in ((delta_layers.METHODS, 64), (f"zeco --scan {delta_layers.SCAN}", 15))
             for model in delta_layers.MODELS]
 
@@ -223,31 +222,21 @@ def content(path):
 
 def run_all(options, missing, total):
     """Runs launches, the first ones first, and says how far they are. Returns how many failed."""
-    failed, there, workers = 0, total - len(missing), len(os.sched_getaffinity(0))
-    left = TimeLeft({records: launch.seconds for records, launch in missing.items()}, workers)
-
-    def timed(records, launch):
-        left.begin(records)
-        error = run(options, launch, records)
-        left.end(records)
-        return error
-
-    pool = concurrent.futures.ThreadPoolExecutor(workers)
+    failed, there, began = 0, total - len(missing), time.monotonic()
+    costs, ended_costs = sum(launch.seconds for launch in missing.values()), 0
+    pool = concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
     try:
-        running = {pool.submit(timed, records, launch): launch for records, launch in missing.items()}
+        running = {pool.submit(run, options, launch, records): launch for records, launch in missing.items()}
         for done, ended in enumerate(concurrent.futures.as_completed(running), start=1):
             launch, error = running[ended], ended.result()
             failed += bool(error)
+            ended_costs += launch.seconds
+            left = (time.monotonic() - began) * (costs / ended_costs - 1)
             print(f"      {there + done} of {total}: {launch.program} on {launch.topology.stem}"
-                  f"{f' FAILED, {error}: {launch.arguments}' if error else ''}{in_words(left) if done < len(missing) else ''}", flush=True)
+                  f"{f' FAILED, {error}: {launch.arguments}' if error else ''}; about {left // 60:.0f} min {left % 60:.0f} s left", flush=True)
     finally:  # after Ctrl-C no launch starts any more
         pool.shutdown(cancel_futures=True)
     return failed
-
-
-def in_words(left):
-    minutes, seconds = divmod(round(left.seconds()), 60)
-    return f"; about {minutes} min {seconds} s left"
 
 
 def run(options, launch, records):

@@ -1,20 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A published step taken apart into what the simulation has and what it lacks, and words on how far cells are off."""
+"""Published steps of a model beside simulated ones: speeds, fits by one constant, and the parts of a step."""
 
-from baton.paper.cells import digits, signed
+from baton.paper import cells
+from baton.paper.cells import DERIVED, Cell, Row, digits, signed
 
 NAMES = BLOCKS, SHARDING, EXCHANGE, FITTED, REST = "block times", "sharding", "exchange", "fitted", "rest"
+NEAR = 0.15  # what a fitted cell may be off
 
 
-def parts(published, blocks, without, whole, constant):
-    """Returns {part: ms}; the sum is `published`. `without` and `whole` are the simulated steps of the data-parallel line
-    and of the method, `blocks` is what block_times.step returns, `constant` what fits the simulated step. Throws KeyError
-    where `blocks` is not known."""
-    if blocks is None:
-        raise KeyError("blocks")
-    simulated, known = blocks
-    return {BLOCKS: known, SHARDING: without - simulated, EXCHANGE: whole - without,
-            FITTED: constant - (known - simulated), REST: published - whole - constant}
+def or_none(make, *arguments):
+    """Returns what the function makes, None if it misses a number."""
+    try:
+        return make(*arguments)
+    except KeyError:
+        return None
+
+
+def fitted_rows(kind, steps, tokens, unit, published):
+    """Yields the speeds of fitted steps in ms, None where one is not known, and how far they are from the published ones."""
+    fitted = [step and Cell(digits(1e3 * count / step), f"{1e3 * count / step:.6g}", unit, DERIVED, "the simulated step and a constant")
+              for step, count in zip(steps, tokens)]
+    yield Row("", kind, fitted)
+    yield Row("", "fitted / published − 1", list(map(cells.difference, fitted, published)))
+
+
+def part_cells(found, name):
+    """Returns the cells of one part of [{part: ms} or None]."""
+    return [part and cells.derived(part[name], shown(part[name]), "ms", "published − simulated") for part in found]
 
 
 def shown(value):
@@ -22,11 +34,11 @@ def shown(value):
     return "0" if abs(value) < 5e-4 else digits(value) if value > 0 else f"−{digits(-value)}"
 
 
-def within(errors, near):
+def within(errors):
     """Says how many of {place: relative error} are near enough, and which is the worst. Throws KeyError for none."""
     if not errors:
         raise KeyError("no cell")
     (title, ranks), worst = max(errors.items(), key=lambda item: abs(item[1]))
-    inside = sum(abs(error) <= near for error in errors.values())
-    return (f"{inside} of {len(errors)} other cells are within {100 * near:.0f} %; the worst is {title} on {ranks} GPUs, "
+    inside = sum(abs(error) <= NEAR for error in errors.values())
+    return (f"{inside} of {len(errors)} other cells are within {100 * NEAR:.0f} %; the worst is {title} on {ranks} GPUs, "
             f"{signed(100 * worst)}")

@@ -5,7 +5,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch, Rectangle
 
 from baton import looks, style, words
-from baton.paper.sections import fastest_methods
+from baton.paper.sections import maps
 from baton.paper.sections.winners import TIE, margin_text
 
 COLOURS = {family: looks.look(name).colour for family, name in (
@@ -16,10 +16,10 @@ TIED = 0.35  # the strength of the colour of a method that others cannot be told
 
 
 def winners(best):
-    """{(ranks, state bytes): Best}"""
-    drawn = {place: (shade(COLOURS[one.family], strength(one)), margin_text(one), ink(strength(one)))
+    """{(ranks, state bytes): fastest.Fastest}"""
+    drawn = {place: (shade(COLOURS[one.name], strength(one)), margin_text(one), ink(strength(one)))
              for place, one in best.items()}
-    families = {one.family for one in best.values()}
+    families = {one.name for one in best.values()}
     return grid(drawn, words.binary_size, "state of a rank",
                 [Patch(color=colour, label=family) for family, colour in COLOURS.items() if family in families])
 
@@ -29,7 +29,7 @@ def methods(found):
     drawn = {}
     for place, one in found.items():
         share = TIED if one.tied else 1
-        text = f"{broken(one.name)}\n{fastest_methods.margin_text(one)}".rstrip()
+        text = f"{broken(one.name)}\n{maps.margin_text(one)}".rstrip()
         drawn[place] = shade(looks.look(first_part(one.name)).colour, share), text, ink(share)
     names = sorted({first_part(one.name) for one in found.values()})
     return grid(drawn, "{:,}".format, "tokens of a rank",

@@ -50,12 +50,6 @@ class Labels(unittest.TestCase):
         series = [(name, name, "simulated", {2: 1e6, 4: 2e6 + place}) for place, name in enumerate(METHODS)]
         self.assert_free(figures.lengths([*series, ("LASP-2, whole model", "lasp2", "published", {2: 2e6})]))
 
-    def test_small_figures(self):
-        from baton.paper import findings, small_figures
-        points = {2**18: (1, 1, 1), 2**24: (9, 10, 11)}
-        self.assert_free(small_figures.lines([findings.Line(name, name, "measured", points) for name in METHODS]))
-        self.assert_free(small_figures.bars([(name, name, (1, 2, 3)) for name in METHODS[:3]]))
-
     def test_what_touches_is_found(self):
         figure, axes = style.subplots((6, 4))
         axes.text(0.5, 0.5, "one")

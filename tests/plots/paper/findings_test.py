@@ -123,7 +123,7 @@ class Simulations(unittest.TestCase):
         self.assertIsNone(findings.trust(sources([record()])))
 
     def test_without_records_there_is_no_finding(self):
-        self.assertEqual(list(findings.of(sources())), [])
+        self.assertEqual(list(findings.findings_of(sources())), [])
 
 
 if __name__ == "__main__":

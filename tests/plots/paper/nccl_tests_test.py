@@ -28,22 +28,19 @@ class NcclTests(unittest.TestCase):
         return ([block for block in blocks if isinstance(block, Table)],
                 " ".join(block.markdown for block in blocks if isinstance(block, Text)))
 
-    def test_reads_out_of_place_and_in_place(self):
-        self.assertEqual(nccl_tests.tests(OUTPUT), {65536: (5e9, 6e9), 131072: (10e9, 10e9)})
+    def test_reads_out_of_place(self):
+        self.assertEqual(nccl_tests.tests(OUTPUT), {65536: 5e9, 131072: 10e9})
         self.assertEqual(nccl_tests.version(OUTPUT), "9.9")
 
     def test_the_same_bytes_stand_side_by_side(self):
-        tables, text = self.blocks(gathered(65536, 5.1e9), gathered(131072, 10e9), gathered(262144, 1e9))
+        tables, _ = self.blocks(gathered(65536, 5.1e9), gathered(131072, 10e9), gathered(262144, 1e9))
         self.assertEqual(tables[0].columns, ["64 KiB", "128 KiB"])
         self.assertEqual([cell.text for cell in tables[0].rows[2].cells], ["1.02", "1.00"])
-        self.assertIn("All 2 sizes, graph, are within 3 %.", text)
 
-    def test_what_is_further_apart_is_named(self):
-        tables, text = self.blocks(gathered(65536, 4e9), gathered(131072, 10e9),
+    def test_what_is_further_apart_is_marked(self):
+        tables, _ = self.blocks(gathered(65536, 4e9), gathered(131072, 10e9),
                                    gathered(131072, 1e9, cadence="streaming"))
         self.assertEqual([cell.off for cell in tables[0].rows[2].cells], [True, False])
-        self.assertIn("**Not within 3 %, graph:** 64 KiB (0.80).", text)
-        self.assertIn("up to 20 % apart", text)
 
     def test_nothing_in_common_is_said(self):
         tables, text = self.blocks(gathered(262144, 1e9))

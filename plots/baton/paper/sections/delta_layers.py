@@ -7,8 +7,9 @@ import collections
 from baton import fastest, results
 from baton.paper import cells
 from baton.paper.cells import Row
-from baton.paper.page import Figure, Section, Table, Text
-from baton.paper.sections import fastest_methods
+from baton.paper.page import Section, Table, Text
+from baton.paper.sections import maps
+from baton.paper.sections.maps import BLOCKS
 from baton.paper.sources import MANY_H100, having
 
 Model = collections.namedtuple("Model", "name title attention heads")
@@ -16,7 +17,6 @@ MODELS = (Model("kimi_linear", "Kimi Linear", "kda", 32), Model("qwen3_5", "Qwen
           Model("k3", "K3", "kda", 96))
 RANKS = (8, 64, 512, 4096, 16384)
 TOKENS = (512, 2048, 8192, 32768)  # of a rank
-BLOCKS = 64  # of a state that is cut
 METHODS = ("zeco,zeco_corrected,linear_doubling,linear_two_shot,lasp1,lasp1_as_released,lasp2,lasp2_as_released,ulysses")
 OWN_SCAN, SCAN = "all_scan", "hierarchical_scan"  # of zeco, which takes another one too
 PUBLISHED = "delta_exchanges"
@@ -25,7 +25,7 @@ AS_HERE = {"all-gather of maps": "`lasp2_as_released`", "all-to-all of heads": "
 
 
 def section(sources):
-    maps = {model: places(sources, model) for model in MODELS}
+    of_models = {model: places(sources, model) for model in MODELS}
     return Section("Which exchange of a delta rule wins where", [
         Text("One layer with a delta rule, forward and backward, heads of 128 in bf16, by ranks and tokens of a rank, on "
              f"`topologies/{MANY_H100}.json`. Maps have matrices, so a chain sends one state, and a gather the states and "
@@ -37,11 +37,9 @@ def section(sources):
              "H100, which has the same multiprocessors. The products of an exchange have the peak of fp32 without tensor "
              "cores, of which ours reach two thirds at most. So times are for comparing exchanges, and where the local work "
              f"hides them, methods cannot be told apart. A difference below {100 * fastest.TYPICAL_ERROR:.0f} % is none."),
-        *(Figure(f"delta_{model.name}", f"The fastest method of {title(model)}",
-                 f"simulated: {MANY_H100}; rates of kernels measured on one H200", "methods", found,
-                 "Colour: the fastest method; ×: how many times as long the next one takes; =: how many others cannot be "
-                 "told from it.") for model, found in maps.items()),
-        *(fastest_methods.table(f"delta_{model.name}", title(model), found, MANY_H100) for model, found in maps.items()),
+        *(maps.figure(f"delta_{model.name}", title(model), f"simulated: {MANY_H100}; rates of kernels measured on one H200", found)
+          for model, found in of_models.items()),
+        *(maps.methods_table(f"delta_{model.name}", title(model), found, MANY_H100) for model, found in of_models.items()),
         *published(sources)])
 
 
@@ -55,18 +53,8 @@ def zeco_name(scan):
 
 def places(sources, model):
     """{(ranks, tokens of a rank): fastest.Fastest}"""
-    times = collections.defaultdict(dict)
-    for record in sources.on(MANY_H100, bench="operator", heads=model.heads, dtype="bf16", attention=model.attention,
-                             mode="overlapped", **{"pass": "both"}):
-        place = record["ranks"], record["tokens"]
-        if place[0] in RANKS and place[1] in TOKENS and stands(record):
-            times[place][name_of(record)] = record["median_seconds"]
-    return {place: fastest.among(found) for place, found in sorted(times.items())}
-
-
-def stands(record):
-    return (results.why_no_time(record) is None and record.get("blocks_asked") in (1, BLOCKS)
-            and fastest.exchanges(record))
+    found = maps.layers(sources, MANY_H100, RANKS, TOKENS, heads=model.heads, attention=model.attention)
+    return {place: fastest.among({name_of(one): one["median_seconds"] for one in records}) for place, records in sorted(found.items())}
 
 
 def name_of(record):

@@ -3,11 +3,12 @@
 
 import collections
 
-from baton import results, words
+from baton import fastest, results, words
 from baton.paper import cells
-from baton.paper.cells import Row, digits
+from baton.paper.cells import Row
 from baton.paper.links import Links
 from baton.paper.page import Figure, Section, Table, Text
+from baton.paper.sections import maps
 from baton.paper.sections.zeco_table2 import SHAPE
 from baton.paper.sources import H100, chosen_by_model
 
@@ -17,8 +18,6 @@ FAMILIES = {"all_scan": "chain", "ring_scan": "chain", "recursive_doubling": "do
             "all_gather_scan": "gather"}
 SWEPT_RANKS = (8, 32, 256)
 TIE = 1.01
-
-Best = collections.namedtuple("Best", "family seconds margin runner_up")
 
 
 def section(sources):
@@ -38,7 +37,7 @@ def section(sources):
 
 
 def winners_of(sources):
-    """{(ranks, state bytes): Best}"""
+    """{(ranks, state bytes): fastest.Fastest}"""
     times = collections.defaultdict(dict)
     for record in sources.on(H100, kind="exclusive_scan", direction="forward"):
         family = family_of(record)
@@ -62,33 +61,17 @@ def stands(record):
 
 def best(found):
     (family, seconds), (runner_up, second) = sorted(found.items(), key=lambda item: item[1])[:2]
-    return Best(family, seconds, second / seconds, runner_up)
+    return fastest.Fastest(family, seconds, [], runner_up, second / seconds)
 
 
 def table(winners):
-    sizes = sorted({size for _, size in winners})
-    rows = []
-    for ranks in sorted({ranks for ranks, _ in winners}):
-        found = [winners.get((ranks, size)) for size in sizes]
-        rows.append(Row(f"{ranks} ranks", "simulated, winner", [winner_cell(one) for one in found]))
-        rows.append(Row("", "time, ms", [time_cell(one) for one in found]))
-    return Table("winners", "The fastest family and its time, simulated",
-                 [words.binary_size(size) for size in sizes], rows,
-                 ["A state is that of one rank. hierarchical: the better of its two forms."], True)
-
-
-def winner_cell(one):
-    return one and cells.Cell(f"{one.family} {margin_text(one)}", one.family, "family", cells.SIMULATED,
-                                    f"topology {H100}", note=f"{one.runner_up} takes {one.margin:.3f} times as long")
+    return maps.table("winners", "The fastest family and its time, simulated", winners, words.binary_size, {
+        "simulated, winner": lambda one: one and maps.name_cell(one, margin_text(one), maps.note(one), H100, "family"),
+        "time, ms": maps.time_cell}, ["A state is that of one rank. hierarchical: the better of its two forms."])
 
 
 def margin_text(one):
     return "=" if one.margin < TIE else f"{one.margin:.2f}×"
-
-
-def time_cell(one):
-    value = one and one.seconds * 1e3
-    return one and cells.Cell(digits(value), f"{value:.6g}", "ms", cells.SIMULATED, f"topology {H100}")
 
 
 # --- All-Scan's blocks ----------------------------------------------------------------------------------

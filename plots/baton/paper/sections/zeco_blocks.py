@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of the model of ZeCO's tables 5 and 6 as measured, on every machine that has records of them."""
 
-from baton.paper import cells, here, settings
+from baton.paper import cells, local_measurements, settings
 from baton.paper.cells import Row, digits
 from baton.paper.page import Table, Text
 from baton.paper.sources import timed_cells
@@ -32,7 +32,7 @@ def measured(sources, tokens, rounds):
     """Yields (machine, model, words, records) of the readings of the paper's model."""
     for model in (MODEL, *OTHER_MODELS):
         for machine in sources.measured:
-            for told, records in here.groups(sources, tokens, machine, bench="model", model=model, rounds=rounds, beside=""):
+            for told, records in local_measurements.groups(sources, tokens, machine, bench="model", model=model, rounds=rounds, beside=""):
                 yield machine, model, told, records
 
 
@@ -40,7 +40,7 @@ def rows(groups, columns):
     for machine, model, told, records in groups:
         for layers in sorted({record["layers"] for record in records}):
             of_size = [record for record in records if record["layers"] == layers]
-            where = told + here.smaller(layers, LAYERS, "layers")
+            where = told + local_measurements.smaller(layers, LAYERS, "layers")
             for name, line in dict.fromkeys((record["name"], record["line"]) for record in of_size):
                 found = timed_cells([one for one in of_size if (one["name"], one["line"]) == (name, line)], columns, machine)
                 yield Row(f"`{model}`, `{name}`", f"{where}, {LINES[line]}", found)

@@ -5,11 +5,11 @@ import collections
 
 from baton import estimates, operators
 from baton.checks import PASSES
-from baton.paper import cells, here, settings
-from baton.paper.cells import Row, digits
-from baton.paper.page import Figure, Section, Table, Text, told
-from baton.paper.sections.zeco_table2 import GATHER, ratios
-from baton.paper.sources import H100, LOCAL, PAPER_RANKS, by, having, published_cells, timed_cells, where_measured
+from baton.paper import cells, local_measurements, settings
+from baton.paper.cells import Row
+from baton.paper.page import Figure, Section, Table, Text
+from baton.paper.sections.zeco_table2 import ratios
+from baton.paper.sources import H100, LOCAL, PAPER_RANKS, having, published_cells, timed_cells, where_measured
 from baton.peers.kernels import MOST_ERROR
 
 ASKED = {number: settings.flags(settings.table(number)) for number in (3, 4)}
@@ -38,7 +38,6 @@ def section(sources):
              "the rates that they were measured to have on an H200 (`kernels` in the topology); its exchange is on "
              "the links of the topology."),
         *(table(sources, tokens) for tokens in TOKENS),
-        *arithmetic(sources),
         Figure("operator_bars", "Operator time of one layer, as in ZeCO's figure 1",
                f"16K tokens a GPU; published: pass not stated; simulated, both passes: {H100}", "operator_bars",
                bars(sources),
@@ -52,7 +51,7 @@ def section(sources):
 
 
 def table(sources, tokens):
-    mine = list(here.groups(sources, tokens, bench="operator", heads=HEADS, rounds=ASKED[TABLES[tokens]]["rounds"]))
+    mine = list(local_measurements.groups(sources, tokens, bench="operator", heads=HEADS, rounds=ASKED[TABLES[tokens]]["rounds"]))
     columns = sorted({*FEW_RANKS, *PAPER_RANKS, *(record["ranks"] for _, records in mine for record in records)})
     rows = [row for method in METHODS for row in method_rows(sources, method, tokens, columns, mine)]
     return Table(f"operator_{tokens // 1024}k",
@@ -160,83 +159,6 @@ def kinds(records):
     """Returns the [(dtype, pass)] of the records, passes in the order in which they run."""
     found = {(record["dtype"], record["pass"]) for record in records}
     return sorted(found, key=lambda kind: (kind[0], PASSES.index(kind[1])))
-
-
-# --- The arithmetic of the difference -------------------------------------------------------------------
-
-
-def arithmetic(sources):
-    """Yields the reasons why simulated and published cells of 16K tokens differ."""
-    tokens = TOKENS[0]
-    paper = {(row["method"], int(row["gpus"])): float(row["value"])
-             for row in sources.published[PUBLISHED[tokens]]}
-    gathers = {int(row["gpus"]): float(row["value"])
-               for row in having(sources.published["zeco_table2"], method=GATHER)}
-    ours = {method: {ranks: record["median_seconds"] * 1e3 for ranks, record in by(
-        "ranks", simulated_records(sources, method, tokens, AGAINST)).items()} for method in METHODS}
-    local, alone = operators.TITLES[operators.LOCAL], ours[operators.LOCAL]
-    yield from told(
-        lambda: base_text(paper[local, 8], alone[8]),
-        lambda: (lasp2_text(paper["LASP-2", 8], paper[local, 8], gathers[8], ours["lasp2_as_released"][8] - alone[8])
-                 + lasp2_growth({ranks: paper["LASP-2", ranks] for ranks in (8, 32, 128)}, gathers)),
-        lambda: lasp1_text({ranks: paper["LASP-1", ranks] for ranks in (8, 32, 128)}, paper[local, 8], ours),
-        lambda: zeco_text(paper, ours, local),
-        lambda: kernel_text(paper[local, 8], ours))
-
-
-def base_text(paper, ours):
-    return (f"**GLA alone.** Published {digits(paper)} ms, simulated {digits(ours)} ms: the paper's kernels "
-            f"take {paper / ours:.1f} times as long as ours at their measured rates, if they are timed forward and "
-            "backward. This factor is in all cells of the operator, so compare what a method "
-            "adds to GLA alone, not its total.")
-
-
-def lasp2_text(paper, local, gather, ours):
-    return (f"**LASP-2.** Published at 8 GPUs: {digits(paper)} ms, {digits(paper - local)} ms over GLA "
-            f"alone. Its own all-gather takes {gather:.3f} ms in table 2, with twice the heads; forward and "
-            f"backward with nothing hidden that is at most {2 * gather:.2f} ms. So "
-            f"{digits(paper - local - 2 * gather)} ms are neither the exchange nor the attention, "
-            f"{(paper - local - 2 * gather) / local:.1f} times the attention itself. Our form as released, "
-            f"which hides nothing, adds {digits(ours)} ms.")
-
-
-def lasp2_growth(paper, gathers):
-    low, high = (paper[128] - paper[32]) / 96, (paper[32] - paper[8]) / 24
-    gather = (gathers[128] - gathers[8]) / 120
-    return (f" Its growth is not its all-gather's either: {low:.2f} to {high:.2f} ms a GPU, where two "
-            f"all-gathers of half the heads grow by about {gather:.2f}.")
-
-
-def lasp1_text(paper, local, ours):
-    low, high = (paper[32] - paper[8]) / 24, (paper[128] - paper[32]) / 96
-    chain = (ours["lasp1"][128] - ours["lasp1"][32]) / 96
-    return (f"**LASP-1.** The published line grows by {low:.2f} to {high:.2f} ms a GPU, so by about "
-            f"{1e3 * (low + high) / 4:.0f} us for each of the two hops of a state of 1 MiB. As released, "
-            f"every rank's whole layer waits for the one before, which with the paper's own {digits(local)} "
-            f"ms of GLA would be {local / high:.0f} times that; in the published order the chain alone costs "
-            f"{1e3 * chain:.0f} us a GPU on these links, {(low + high) / 2 / chain:.0f} times less. What ran "
-            "was neither: part of a layer in a row, or messages of hundreds of microseconds.")
-
-
-def zeco_text(paper, ours, local):
-    over = {ranks: paper["ZeCO", ranks] - paper[local, ranks] for ranks in (8, 32, 128)}
-    exposed = {ranks: ours["zeco"][ranks] - ours[operators.LOCAL][ranks] for ranks in (8, 32, 128)}
-    told_ms = ", ".join(f"{digits(over[ranks])} ({digits(exposed[ranks])})" for ranks in over)
-    return ("**ZeCO** is not free in the paper either: over GLA alone it adds, at 8, 32 and 128 GPUs, in ms, "
-            f"published (simulated): {told_ms}. The simulated layer has the faster kernels, so less to hide "
-            "a chain under, and still leaves less of it exposed: the published chain is longer than the "
-            "links make it, as in table 2.")
-
-
-def kernel_text(paper, ours):
-    """What a faster local kernel does to each method's overhead on 128 GPUs. Throws KeyError."""
-    alone = ours[operators.LOCAL][128]
-    over = {title: ours[method][128] - alone for method, title in operators.TITLES.items() if method != operators.LOCAL}
-    shares = (", ".join(f"{title} {digits(100 * milliseconds / base)} %" for title, milliseconds in over.items())
-              for base in (alone, paper))
-    return (f"**A faster local kernel** makes each method's overhead larger, for an exchange takes as long as before and less work "
-            f"hides it: of our {digits(alone)} ms of GLA alone the simulated overheads on 128 GPUs are {next(shares)}, and of the "
-            f"published {digits(paper)} ms the same milliseconds would be {next(shares)}.")
 
 
 def bars(sources):

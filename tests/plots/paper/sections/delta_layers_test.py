@@ -30,13 +30,6 @@ class DeltaLayers(unittest.TestCase):
         self.assertEqual({place: (one.name, one.runner_up) for place, one in found.items()},
                          {(64, 2048): ("zeco + hierarchical_scan", "zeco"), (8, 2048): ("zeco", None)})
 
-    def test_only_layers_of_the_model_compete(self):
-        others = (simulated("gdn", 0.1, attention="gdn"), simulated("heads", 0.1, heads=1),
-                  simulated("exposed", 0.1, mode="exposed"), simulated("forward", 0.1, which="forward"),
-                  simulated("blocks", 0.1, blocks_asked="auto"), simulated("alone", 0.1, sent_bytes=0), simulated("ranks", 0.1, ranks=5))
-        (_, one), = delta_layers.places(sources(simulated("zeco", 1.0), *others), KIMI).items()
-        self.assertEqual((one.name, one.runner_up), ("zeco", None))
-
     def test_published_timings_stand_in_their_settings(self):
         text, table = delta_layers.published(sources())
         rows = {(row.label, column): cell.value for row in table.rows
@@ -46,10 +39,6 @@ class DeltaLayers(unittest.TestCase):
         faster = [float(row.cells[1].value) > float(row.cells[0].value) if "ms" in row.kind else
                   float(row.cells[1].value) < float(row.cells[0].value) for row in table.rows if row.cells[0] and row.cells[1]]
         self.assertEqual((faster.count(True), faster.count(False)), (4, 1))
-
-    def test_without_records_there_are_no_maps(self):
-        self.assertEqual(delta_layers.places(sources(), KIMI), {})
-        self.assertEqual(list(delta_layers.published(Sources([], {}, {}))), [])
 
 
 if __name__ == "__main__":

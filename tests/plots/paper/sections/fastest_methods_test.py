@@ -5,6 +5,7 @@ import unittest
 
 from baton import stacks
 from baton.paper.sections import fastest_methods as methods
+from baton.paper.sections import maps
 from baton.paper.sources import H100, Sources
 from plots.example import layer, skipped_layer
 
@@ -12,18 +13,18 @@ from plots.example import layer, skipped_layer
 def simulated(name, milliseconds, ranks=8, tokens=8192, **changes):
     return layer(name, milliseconds=milliseconds, **{
         "ranks": ranks, "tokens": tokens, "executor": "simulator", "topology": H100, "heads": methods.HEADS, "dtype": "bf16",
-        "attention": "softmax", "blocks_asked": methods.BLOCKS, "sent_bytes": 5,
+        "attention": "softmax", "blocks_asked": maps.BLOCKS, "sent_bytes": 5,
         "layout": "contiguous", **changes})
 
 
 def found(*records, kind="softmax"):
-    return methods.all_maps(Sources(list(records), {}, {}))[kind]
+    return methods.maps_of(Sources(list(records), {}, {}))[kind]
 
 
 class Map(unittest.TestCase):
     def test_the_fastest_of_each_place(self):
         places = found(simulated("one", 1.0), simulated("other", 2.5), simulated("other", 1.0, 16), simulated("one", 1.1, 16))
-        self.assertEqual({place: (one.name, methods.margin_text(one)) for place, one in places.items()},
+        self.assertEqual({place: (one.name, maps.margin_text(one)) for place, one in places.items()},
                          {(8, 8192): ("one", "2.50×"), (16, 8192): ("other", "= 1")})
 
     def test_only_whole_attention_of_this_shape_competes(self):
@@ -33,7 +34,7 @@ class Map(unittest.TestCase):
                   simulated("heads", 0.1, heads=methods.HEADS + 1), simulated("ranks", 0.1, ranks=5),
                   skipped_layer("no", name="skipped", executor="simulator", topology=H100, attention="softmax"))
         (place, one), = found(simulated("one", 1.0), *others).items()
-        self.assertEqual((place, one.name, methods.margin_text(one)), ((8, 8192), "one", ""))
+        self.assertEqual((place, one.name, maps.margin_text(one)), ((8, 8192), "one", ""))
 
     def test_a_stack_has_one_softmax_layer_and_three_linear_ones_of_alike_tokens(self):
         linear, zigzag = simulated("linear", 2.0, attention="linear"), simulated("zigzag", 1.0, layout="zigzag")
@@ -48,12 +49,12 @@ class Map(unittest.TestCase):
                 of_another_shape,
                 *(simulated(name, time, attention="linear", layout=layout)
                   for name, time, layout in (("linear", 2.0, "contiguous"), ("chain", 2.5, "zigzag")))]
-        rows = methods.layouts_table(methods.all_stacks(Sources(made, {}, {}))).rows
+        rows = methods.layouts_table(methods.stacks_of(Sources(made, {}, {}))).rows
         self.assertEqual([(float(row.cells[0].value), row.cells[0].note) for row in rows],
                          [(10.0, "one + 3 linear"), (8.5, "zigzag + 3 chain"), (8.0, "zigzag + 3 linear + 4 moves")])
 
     def test_a_cell_names_who_cannot_be_told_from_it(self):
-        table = methods.table("fastest_softmax", "softmax attention", found(simulated("one", 1.0), simulated("other", 1.1), simulated("third", 9.0)))
+        table = maps.methods_table("fastest_softmax", "softmax attention", found(simulated("one", 1.0), simulated("other", 1.1), simulated("third", 9.0)))
         cell = table.rows[0].cells[0]
         self.assertEqual((cell.text, cell.value), ("one = 1", "one"))
         self.assertIn("cannot be told from it: other", cell.note)
@@ -67,7 +68,7 @@ class Map(unittest.TestCase):
                              layout=layouts[place])
                    for place, name in enumerate(names) for attention in ("softmax", "linear")
                    for row, ranks in enumerate(methods.RANKS) for column, tokens in enumerate(methods.TOKENS)]
-        for kind in methods.KINDS:
+        for kind in methods.TITLES:
             drawn = winners_map.methods(found(*records, kind=kind))
             self.assertEqual(touching(drawn), [], kind)
 

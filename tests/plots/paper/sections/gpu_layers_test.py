@@ -3,10 +3,10 @@
 
 import unittest
 
-from baton.paper.page import Table, Text
 from baton.paper.sections import gpu_layers, zeco_operators
 from baton.paper.sources import Sources
 from plots.example import layer, local, read
+from plots.paper.shown import rows, tables, text
 
 SHAPE = {"tokens": 16384, "heads": 16, "dtype": "bf16", "executor": "peer", "device": {"gpu": "Example GPU"}}
 PUBLISHED = {"zeco_table_operator_16k": [], "zeco_table2": []}
@@ -26,65 +26,51 @@ def sources(records, peers=()):
     return Sources([], {"mine": read(records)}, PUBLISHED, {"mine": list(peers)})
 
 
-def tables(section):
-    return {block.name: block for block in section.blocks if isinstance(block, Table)}
-
-
-def shown(table):
-    """{(label, second column): texts}"""
-    rows, label = {}, ""
-    for row in table.rows:
-        label = row.label or label
-        rows[label, row.kind] = [cell and cell.text for cell in row.cells]
-    return rows
-
-
 class Layers(unittest.TestCase):
     def test_a_peer_stands_beside_ours_of_the_same_machine(self):
-        rows = shown(tables(gpu_layers.section(sources([kernel(milliseconds=1.5)], [peer()])))["kernels_16k_16"])
-        self.assertEqual(rows["other `chunk`", "measured, mine"], ["3.00", None, None])
-        self.assertEqual(rows["other `chunk`", "over `local`, mine, nccl"], ["2.00×", None, None])
+        found = rows(tables(gpu_layers.section(sources([kernel(milliseconds=1.5)], [peer()])))["kernels_16k_16"])
+        self.assertEqual(found["other `chunk`", "measured, mine"], ["3.00", None, None])
+        self.assertEqual(found["other `chunk`", "over `local`, mine, nccl"], ["2.00×", None, None])
 
     def test_overheads_and_hidden_shares(self):
         records = [local(milliseconds=2, **SHAPE), layer(milliseconds=3, hidden=0.25, **SHAPE),
                    layer(mode="exposed", milliseconds=4, **SHAPE),
                    layer("lasp2", scan="all_gather_scan", milliseconds=6, **SHAPE)]
-        rows = shown(tables(gpu_layers.section(sources(records)))["layers_mine_peer_isolated_16k"])
-        self.assertEqual(rows["`zeco`", "measured"], ["3.00"])
-        self.assertEqual(rows["`zeco`", "measured, exposed"], ["4.00"])
-        self.assertEqual(rows["`zeco`", "hidden"], ["25 %"])
-        self.assertEqual(rows["`zeco`", "over `local`"], ["1.500"])
-        self.assertEqual(rows["`lasp2`", "over `zeco`"], ["2.000"])
-        self.assertNotIn(("`local`", "hidden"), rows)
+        found = rows(tables(gpu_layers.section(sources(records)))["layers_mine_peer_isolated_16k"])
+        self.assertEqual(found["`zeco`", "measured"], ["3.00"])
+        self.assertEqual(found["`zeco`", "measured, exposed"], ["4.00"])
+        self.assertEqual(found["`zeco`", "hidden"], ["25 %"])
+        self.assertEqual(found["`zeco`", "over `local`"], ["1.500"])
+        self.assertEqual(found["`lasp2`", "over `zeco`"], ["2.000"])
+        self.assertNotIn(("`local`", "hidden"), found)
 
     def test_a_peer_on_several_gpus_stands_beside_the_methods_there(self):
         peers = [peer("both", 7, ranks=4), peer("both", 8, ranks=2), peer("both", 9, ranks=4, attention="kda")]
-        rows = shown(tables(gpu_layers.section(sources([layer(milliseconds=3, **SHAPE)], peers)))["layers_mine_peer_isolated_16k"])
-        self.assertEqual(rows["other `chunk`", "measured"], ["7.00"])
+        found = rows(tables(gpu_layers.section(sources([layer(milliseconds=3, **SHAPE)], peers)))["layers_mine_peer_isolated_16k"])
+        self.assertEqual(found["other `chunk`", "measured"], ["7.00"])
 
     def test_without_records_it_says_how_to_make_them(self):
-        text = " ".join(block.markdown for block in gpu_layers.section(sources([])).blocks if isinstance(block, Text))
-        self.assertIn("operator_bench --executor peer,nccl", text)
+        self.assertIn("operator_bench --executor peer,nccl", text(gpu_layers.section(sources([]))))
 
     def test_a_peer_is_a_row_of_what_was_measured(self):
         table, = zeco_operators.measured_tables(sources([kernel(milliseconds=1.5)], [peer()]), 16384)
-        rows = shown(table)
-        self.assertEqual(rows["other `chunk`", "measured, mine, forward"][0], "3.00")
-        self.assertEqual(rows["`local`", "measured, mine, nccl, forward"][0], "1.50")
+        found = rows(table)
+        self.assertEqual(found["other `chunk`", "measured, mine, forward"][0], "3.00")
+        self.assertEqual(found["`local`", "measured, mine, nccl, forward"][0], "1.50")
 
     def test_softmax_stands_apart_from_linear_methods(self):
         records = [layer(milliseconds=3, **SHAPE),
                    layer("ring_attention_softmax", milliseconds=1, gate="none", scan="", **SHAPE)]
         found = tables(gpu_layers.section(sources(records)))
-        self.assertEqual(list(shown(found["layers_mine_peer_isolated_16k"])), [
+        self.assertEqual(list(rows(found["layers_mine_peer_isolated_16k"])), [
             ("`zeco`", "measured"), ("`zeco`", "measured, exposed"), ("`zeco`", "hidden"), ("`zeco`", "over `local`")])
-        self.assertIn(("`ring_attention_softmax`", "measured"), shown(found["layers_mine_peer_isolated_16k_softmax"]))
+        self.assertIn(("`ring_attention_softmax`", "measured"), rows(found["layers_mine_peer_isolated_16k_softmax"]))
 
     def hidden(self, share, exposed, compute_only=2.0):
         records = [layer(milliseconds=3, hidden=share, **SHAPE), layer(mode="exposed", milliseconds=exposed, **SHAPE),
                    layer(mode="compute_only", scan="", milliseconds=compute_only, **SHAPE)]
         table = tables(gpu_layers.section(sources(records)))["layers_mine_peer_isolated_16k"]
-        text, = shown(table)["`zeco`", "hidden"]
+        text, = rows(table)["`zeco`", "hidden"]
         return text, [note for note in table.notes if note.startswith(text.partition(" (")[0])]
 
     def test_a_share_that_is_none_is_told_in_words(self):
@@ -97,7 +83,7 @@ class Layers(unittest.TestCase):
     def test_a_ratio_of_two_launches_is_marked(self):
         records = [local(milliseconds=2, run="b", **SHAPE), layer(milliseconds=3, **SHAPE)]
         table = tables(gpu_layers.section(sources(records)))["layers_mine_peer_isolated_16k"]
-        self.assertEqual(shown(table)["`zeco`", "over `local`"], ["1.500*"])
+        self.assertEqual(rows(table)["`zeco`", "over `local`"], ["1.500*"])
         self.assertIn("* The two times are of different launches.", table.notes)
 
 

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every method sends: counted cells beside closed forms, and the published table that mixes two units."""
+"""What every method sends: counted cells beside closed forms."""
 
 import unittest
 
 from baton.paper import cells
-from baton.paper.page import Table, Text
 from baton.paper.sections import megatron
 from baton.paper.sections import method_volumes as volumes
 from baton.paper.sources import H100, Sources, load_cells
 from plots.example import ROOT, layer, skipped_layer
 
 FORMS = load_cells(ROOT / "results/paper/volumes.csv")
-DISPUTED = load_cells(ROOT / "results/paper/vllm_omni_5092.csv")
 U = 8192 * 64 * 128 * 2  # bytes of a rank's queries
 
 
@@ -22,7 +20,7 @@ def counted(name="ring_attention_softmax", ranks=8, sent=14 * U, which="forward"
 
 
 def sources(*records):
-    return Sources(list(records), {}, {"volumes": FORMS, "vllm_omni_5092": DISPUTED})
+    return Sources(list(records), {}, {"volumes": FORMS})
 
 
 def rows(*records, ranks=8):
