@@ -18,7 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MARKS = ("no command", "not run here: needs GPUs", "not run here: needs several hosts", "not run here: needs minutes",
-         "not run here: needs Docker", "not run here: needs Spack")
+         "not run here: needs Docker")
 RUN_BY = re.compile(r"run by the test (\w+)")
 MARKED = re.compile(r"<!-- ((?:no command|not run here|run by)\b.*?) -->")
 BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<fenced>.*?)^```$|(?<=\n\n)(?P<indented>(?:    \S[^\n]*\n(?: {4,}[^\n]*\n)*))"
