@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` puts where: programs into bin/, machines for the simulator, models and the Python of
-# `baton report`, `compare` and `advise` into share/baton/, documents into share/doc/baton/.
+# `baton report`, `compare`, `advise` and `doctor` into share/baton/, documents into share/doc/baton/.
 include(GNUInstallDirs)
-install(TARGETS collective_bench operator_bench DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS collective_bench operator_bench doctor_readings DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET model_bench)
   install(TARGETS model_bench DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY sp_methods/models/ DESTINATION ${CMAKE_INSTALL_DATADIR}/baton/models FILES_MATCHING PATTERN *.json
           PATTERN kernels EXCLUDE PATTERN reference EXCLUDE)
 endif()
-# Many programs are called doctor.
-install(PROGRAMS $<TARGET_FILE:doctor> DESTINATION ${CMAKE_INSTALL_BINDIR} RENAME baton-doctor)
 install(PROGRAMS cmake/packaging/baton DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY results/paper/settings DESTINATION ${CMAKE_INSTALL_DATADIR}/baton)
 install(DIRECTORY topologies DESTINATION ${CMAKE_INSTALL_DATADIR}/baton)

@@ -76,7 +76,7 @@ Examination::Examination(const World& world, const Plan& plan)
   rank_.memory_node = node_of(touched.data() + touched.size() / 2);
   if (is_launched()) start_ = find_executor(host_executor()).make(world.size());
   steps_ = steps_of_milliseconds(5);
-  heat_before_ = clock_of(current_core()).heat_events;
+  heat_before_ = heat_events_of(current_core());
   for (const std::string& name : plan.executors) {
     const ExecutorEntry* entry = executor_registry().find(name);
     if (entry == nullptr || !is_launched()) continue;
@@ -85,7 +85,7 @@ Examination::Examination(const World& world, const Plan& plan)
   }
 }
 
-/// The number of steps that the fastest rank does in so many milliseconds; the same on all ranks.
+/// The number of steps that take the fastest rank `milliseconds`; the same on all ranks.
 std::int64_t Examination::steps_of_milliseconds(double milliseconds) const {
   constexpr std::int64_t trial = 200000;
   double least = 1;
@@ -120,7 +120,7 @@ void Examination::rest() {
   const auto before = core_ticks();
   const double start = monotonic_seconds();
   std::this_thread::sleep_for(nap);
-  add_busy(host_.cores, before, core_ticks());
+  add_shares(host_.cores, before, core_ticks(), &Core::busy, &CoreTicks::busy);
   note_others(monotonic_seconds() - start, processes);
 }
 
@@ -137,16 +137,11 @@ void Examination::compute_together() {
     seconds += monotonic_seconds() - start;
   }
   rank_.core = current_core();
-  const CoreClock clock = clock_of(rank_.core);
-  add_stolen(host_.cores, before, core_ticks());
+  add_clock(rank_, rank_.core);
+  add_shares(host_.cores, before, core_ticks(), &Core::stolen, &CoreTicks::stolen);
   rank_.spin_seconds.push_back(seconds / rounds);
   rank_.waited.push_back(std::max(0.0, 1 - had / seconds));
-  if (clock.now_mhz > 0) rank_.clock_mhz.push_back(clock.now_mhz);
-  rank_.base_mhz = clock.base_mhz;
-  rank_.most_mhz = clock.most_mhz;
-  rank_.allowed_mhz = clock.allowed_mhz;
-  rank_.governor = clock.governor;
-  if (rank_.cores.size() == 1) rank_.heat_events = clock.heat_events - heat_before_;
+  if (rank_.cores.size() == 1) rank_.heat_events = heat_events_of(rank_.core) - heat_before_;
 }
 
 BuildReadings Examination::build(const Plan& plan) const {
@@ -177,9 +172,9 @@ Readings Examination::gathered(const Plan& plan) {
       texts.push_back(world_.all().first(rank == world_.rank() ? mine : ""));
     return texts;
   };
-  for (const std::string& text : from_each(text_of(rank_))) all.ranks.push_back(rank_from(text));
-  for (const std::string& text : from_each(is_first_of_host_ ? text_of(host_) : "null"))
-    if (text != "null") all.hosts.push_back(host_from(text));
+  all.ranks = from_each(text_of(rank_));
+  all.hosts = from_each(is_first_of_host_ ? text_of(host_) : "");
+  std::erase(all.hosts, "");
   return all;
 }
 

@@ -49,26 +49,16 @@ std::vector<int> numbered_entries(const fs::path& folder) {
   return numbers;
 }
 
-void add_parts(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
-               const std::map<int, CoreTicks>& after, Repeats Core::*repeats, double CoreTicks::*ticks) {
+}  // namespace
+
+void add_shares(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
+                const std::map<int, CoreTicks>& after, Repeats Core::*shares, double CoreTicks::*ticks) {
   for (Core& core : cores) {
     const auto from = before.find(core.number), to = after.find(core.number);
     if (from == before.end() || to == after.end()) continue;
     const double all = to->second.all - from->second.all;
-    if (all > 0) (core.*repeats).push_back((to->second.*ticks - from->second.*ticks) / all);
+    if (all > 0) (core.*shares).push_back((to->second.*ticks - from->second.*ticks) / all);
   }
-}
-
-}  // namespace
-
-void add_busy(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
-              const std::map<int, CoreTicks>& after) {
-  add_parts(cores, before, after, &Core::busy, &CoreTicks::busy);
-}
-
-void add_stolen(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
-                const std::map<int, CoreTicks>& after) {
-  add_parts(cores, before, after, &Core::stolen, &CoreTicks::stolen);
 }
 
 std::map<int, ProcessTime> process_times(const fs::path& root) {
@@ -90,16 +80,19 @@ std::map<int, ProcessTime> process_times(const fs::path& root) {
   return processes;
 }
 
-CoreClock clock_of(int core, const fs::path& root) {
-  const fs::path folder = folder_of(core, root), clock = folder / "cpufreq";
+void add_clock(RankReadings& rank, int core, const fs::path& root) {
+  const fs::path clock = folder_of(core, root) / "cpufreq";
   const auto mhz = [&](const char* name) { return number_of(clock / name, 0) / 1000; };
-  return {.now_mhz = mhz("scaling_cur_freq"),
-          .base_mhz = mhz("base_frequency"),
-          .most_mhz = mhz("cpuinfo_max_freq"),
-          .allowed_mhz = mhz("scaling_max_freq"),
-          .governor = line_of(clock / "scaling_governor"),
-          .heat_events =
-              static_cast<std::int64_t>(number_of(folder / "thermal_throttle/core_throttle_count", 0))};
+  if (const double now = mhz("scaling_cur_freq"); now > 0) rank.clock_mhz.push_back(now);
+  rank.base_mhz = mhz("base_frequency");
+  rank.most_mhz = mhz("cpuinfo_max_freq");
+  rank.allowed_mhz = mhz("scaling_max_freq");
+  rank.governor = line_of(clock / "scaling_governor");
+}
+
+std::int64_t heat_events_of(int core, const fs::path& root) {
+  return static_cast<std::int64_t>(
+      number_of(folder_of(core, root) / "thermal_throttle/core_throttle_count", 0));
 }
 
 HostReadings facts_of_host(const fs::path& root) {

@@ -15,13 +15,10 @@ namespace baton::doctor {
 
 namespace fs = std::filesystem;
 
-/// Appends to `busy` of each core the part of the time between two readings for which it was busy;
-/// `add_stolen` does so for stolen time. Skips a core that one of the readings lacks, or for which
-/// no time passed.
-void add_busy(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
-              const std::map<int, CoreTicks>& after);
-void add_stolen(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
-                const std::map<int, CoreTicks>& after);
+/// Appends to `shares` of each core the part that `ticks` are of the time between two readings.
+/// Skips a core that one of the readings lacks, or for which no time passed.
+void add_shares(std::vector<Core>& cores, const std::map<int, CoreTicks>& before,
+                const std::map<int, CoreTicks>& after, Repeats Core::*shares, double CoreTicks::*ticks);
 
 /// The processor time of a process since its start.
 struct ProcessTime {
@@ -32,18 +29,11 @@ struct ProcessTime {
 /// The processor times of all processes of this host, by process id.
 std::map<int, ProcessTime> process_times(const fs::path& root = "/");
 
-/// The clock of a core in MHz: present, base, highest, and highest allowed; 0 where unknown.
-struct CoreClock {
-  double now_mhz = 0;
-  double base_mhz = 0;
-  double most_mhz = 0;
-  double allowed_mhz = 0;
-  std::string governor;
-  /// How often heat has slowed the core since the start of the system.
-  std::int64_t heat_events = 0;
-};
+/// Reads the clock of a core into the readings of the rank that runs on it.
+void add_clock(RankReadings& rank, int core, const fs::path& root = "/");
 
-CoreClock clock_of(int core, const fs::path& root = "/");
+/// How often heat has slowed a core since the start of the system.
+std::int64_t heat_events_of(int core, const fs::path& root = "/");
 
 /// The facts of this host that do not change: cores, GPUs, clock source, shared memory.
 HostReadings facts_of_host(const fs::path& root = "/");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `doctor`: is this machine fit to measure on, and which link or rank is slow? It starts its ranks
-// as the benches do; under the user's own launcher it examines the ranks that are there.
+// `doctor_readings`: takes the readings that `./run doctor` judges, and writes them as JSON. It
+// starts its ranks as the benches do, or takes the readings of those that a user's launcher started.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,8 +13,6 @@
 #include "collectives/executors/cores.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/doctor/examine.hpp"
-#include "harness/doctor/judges.hpp"
-#include "harness/doctor/report.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/flags.hpp"
 #include "harness/options/names.hpp"
@@ -30,21 +28,17 @@
 namespace baton::doctor {
 namespace {
 
-constexpr int fit = 0, not_fit = 1;
-
 struct Settings {
   Plan plan;
-  int ranks = 0;  // 0: as many as there are cores or GPUs
-  bool json = false;
-  std::string answer;  // the file for the report, in ranks that the doctor started
+  int ranks = 0;       // 0: as many as there are cores or GPUs
+  std::string answer;  // the file for the readings, in ranks that this program started
 };
 
 /// The settings; nothing if the user asked for --help. Throws UsageError.
 std::optional<Settings> parse(int argc, char** argv) {
   Settings settings;
-  Flags flags(
-      "doctor",
-      "Is this machine fit to measure on, and which link or rank is slow? Exit code 0: fit, 1: not fit.");
+  Flags flags("doctor_readings",
+              "Takes the readings that ./run doctor judges, and writes them as JSON to the standard output.");
   settings.ranks = launched_size();
   flags.add("--ranks", settings.ranks, "ranks; 0: one a core, at most 8, or one a GPU if there are more")
       .range(0, 1024);
@@ -55,8 +49,7 @@ std::optional<Settings> parse(int argc, char** argv) {
       .list()
       .sets(names_executors);
   flags.add("--repeats", settings.plan.repeats, "how often everything is read").range(3, 100);
-  flags.add("--json", settings.json, "print the findings and all readings as JSON");
-  flags.add("--answer", settings.answer, "for ranks that the doctor starts itself").hidden();
+  flags.add("--answer", settings.answer, "for ranks that this program starts itself").hidden();
   if (!flags.parse({argv, argv + argc})) return std::nullopt;
   std::vector<std::string> known;
   for (const ExecutorEntry* entry : executors())
@@ -64,10 +57,6 @@ std::optional<Settings> parse(int argc, char** argv) {
   // The default ones may be missing, which is a finding where there are GPUs.
   if (names_executors) settings.plan.executors = resolve_names("executor", settings.plan.executors, known);
   return settings;
-}
-
-std::string report(const Settings& settings, const Readings& readings, const std::vector<Finding>& findings) {
-  return settings.json ? json_report(readings, findings) : text_report(readings, findings);
 }
 
 /// The default number of ranks: one for each core that may be used, at most 8; more where there are
@@ -87,19 +76,17 @@ std::string text_in(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The finding about a launch that ended before its examination did.
-Finding failed_launch(const LaunchEnd& end) {
+/// Why a launch ended before all readings were taken.
+std::string failure_of(const LaunchEnd& end) {
   const std::string said = one_line(end.cause(), 800);
   const std::string obstacle = obstacle_to_launches(end.exit_code, said, mpi_library());
   const std::string cause = obstacle.empty() ? said : obstacle;
-  const std::string why =
-      cause.empty() ? fmt::format("the launcher ended with exit code {}", end.exit_code) : cause;
-  return {.about = "host",
-          .what = "the ranks ended before the examination did: " + printable(why),
-          .advice = "mend this first; ./run bench will end in the same way"};
+  return printable(cause.empty() ? fmt::format("the launcher ended with exit code {}", end.exit_code)
+                                 : cause);
 }
 
-/// Starts the ranks, prints their report and returns the exit code.
+/// Starts the ranks, writes their readings and returns the exit code. Of ranks that failed it writes
+/// the failure alone.
 int start_ranks(const Settings& settings, char** argv) {
   const LaunchFolder folder;
   const std::string answer = folder.path() + "/answer";
@@ -112,40 +99,33 @@ int start_ranks(const Settings& settings, char** argv) {
   const LaunchEnd end = run_launch(command, {.file = answer, .go_on = [](bool) { return true; }});
   if (end.interrupted) return ExitCode::interrupted;
   if (end.exit_code == ExitCode::usage && !end.reports.empty()) throw UsageError(end.reports.front());
-  if (const std::string text = text_in(answer); !text.empty()) {
-    fmt::print("{}", text);
-    return end.exit_code == fit ? fit : not_fit;
-  }
-  const Readings none{.machine = machine_name(),
-                      .build = {.type = this_machine(mpi_library()).build, .commit = commit()}};
-  fmt::print("{}", report(settings, none, {failed_launch(end)}));
-  return not_fit;
+  std::string text = text_in(answer);
+  if (text.empty())
+    text = text_of(Readings{.machine = machine_name(),
+                            .build = {.type = this_machine(mpi_library()).build, .commit = commit()},
+                            .failure = failure_of(end)});
+  fmt::print("{}\n", text);
+  return end.exit_code == 0 ? 0 : ExitCode::system;
 }
 
-/// Examines the machine as one rank. Returns the exit code, which is the same on all ranks.
-int examine_as_rank(const Settings& settings, const World& world) {
+/// Takes part in the readings as one rank; rank 0 writes them.
+void examine_as_rank(const Settings& settings, const World& world) {
   constexpr int limit_seconds = 300;
   world.require(settings.ranks);
   Watchdog watchdog(world, limit_seconds, "");
   const Readings readings =
       examine(world, settings.plan, [&](const std::string& part) { watchdog.enter(part); });
-  int code = fit;
-  if (world.rank() == 0) {
-    const std::vector<Finding> findings = findings_of(readings);
-    code = is_fit(findings) ? fit : not_fit;
-    const std::string text = report(settings, readings, findings);
-    settings.answer.empty() ? fmt::print("{}", text) : write_text(settings.answer, text);
-  }
-  return static_cast<int>(world.all().max(code));
+  if (world.rank() != 0) return;
+  settings.answer.empty() ? fmt::print("{}\n", text_of(readings))
+                          : write_text(settings.answer, text_of(readings));
 }
 
 int run(int argc, char** argv) {
   const std::optional<Settings> settings = parse(argc, argv);
-  if (!settings) return fit;
+  if (!settings) return 0;
   if (!is_launched()) return start_ranks(*settings, argv);
-  int code = not_fit;
-  run_in_world(&argc, &argv, [&](const World& world) { code = examine_as_rank(*settings, world); });
-  return code;
+  run_in_world(&argc, &argv, [&](const World& world) { examine_as_rank(*settings, world); });
+  return 0;
 }
 
 }  // namespace

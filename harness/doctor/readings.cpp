@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/doctor/readings.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 namespace baton::doctor {
 
@@ -17,7 +18,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(PairReadings, from, to, latency_seconds, larg
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LinkReadings, executor, ranks, is_device, small_bytes, large_bytes, pairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExecutorReadings, name, lacks)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BuildReadings, type, commit, mpi, executors)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Readings, machine, build, hosts, ranks, links)
 
 namespace {
 
@@ -28,17 +28,14 @@ std::string dumped(const nlohmann::json& json) {
 
 }  // namespace
 
-const HostReadings& Readings::host(std::uint32_t number) const {
-  for (const HostReadings& one : hosts)
-    if (one.host == number) return one;
-  throw std::out_of_range("no host " + std::to_string(number));
-}
-
 std::string text_of(const RankReadings& rank) { return dumped(rank); }
 std::string text_of(const HostReadings& host) { return dumped(host); }
-std::string text_of(const Readings& readings) { return dumped(readings); }
 
-RankReadings rank_from(const std::string& text) { return nlohmann::json::parse(text).get<RankReadings>(); }
-HostReadings host_from(const std::string& text) { return nlohmann::json::parse(text).get<HostReadings>(); }
+std::string text_of(const Readings& readings) {
+  return fmt::format(
+      R"({{"build": {}, "failure": {}, "hosts": [{}], "links": {}, "machine": {}, "ranks": [{}]}})",
+      dumped(readings.build), dumped(readings.failure), fmt::join(readings.hosts, ", "),
+      dumped(readings.links), dumped(readings.machine), fmt::join(readings.ranks, ", "));
+}
 
 }  // namespace baton::doctor

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readings of an examination: numbers and names of a machine and its ranks, without a verdict.
+// The readings of an examination: numbers and names of a machine and its ranks, which
+// plots/baton/doctor judges.
 // A reading that can change is taken several times, spread over the whole examination.
 #pragma once
 
@@ -129,23 +130,20 @@ struct BuildReadings {
   std::vector<ExecutorReadings> executors;
 };
 
+/// All readings. Those of hosts and ranks are texts of `text_of`, as other processes send them.
 struct Readings {
   std::string machine;
   BuildReadings build;
-  std::vector<HostReadings> hosts;
-  std::vector<RankReadings> ranks;
+  std::vector<std::string> hosts;
+  std::vector<std::string> ranks;
   std::vector<LinkReadings> links;
-
-  /// The host with this number; throws std::out_of_range if there is none.
-  const HostReadings& host(std::uint32_t number) const;
+  /// Why the ranks ended before all readings were taken; empty if they did not.
+  std::string failure;
 };
 
-/// The readings as JSON text, for other processes and for the user.
+/// The readings as JSON in one line.
 std::string text_of(const RankReadings& rank);
 std::string text_of(const HostReadings& host);
 std::string text_of(const Readings& readings);
-/// The readings in a text of `text_of`. Throws nlohmann::json::exception for any other text.
-RankReadings rank_from(const std::string& text);
-HostReadings host_from(const std::string& text);
 
 }  // namespace baton::doctor

@@ -12,8 +12,10 @@ from baton import program  # pylint: disable=wrong-import-position
 
 # Where each command lies. Its `main` takes the words behind the command and returns the exit code, None for 0.
 COMMANDS = {"report": "baton.report.command", "compare": "baton.compare.command", "advise": "baton.advise.command",
-            "simulate": "baton.paper.simulations", "measure": "baton.paper.measure", "paper": "baton.paper.command", "figure": "baton.figures.command",
-            "predict": "baton.predict.command", "peers": "baton.peers.command", "grow": "baton.grow", "selfcheck": "baton.compare.selfcheck", "suite": "baton.suite", "arguments": "baton.arguments.command"}
+            "doctor": "baton.doctor.command", "simulate": "baton.paper.simulations", "measure": "baton.paper.measure",
+            "paper": "baton.paper.command", "figure": "baton.figures.command", "predict": "baton.predict.command",
+            "peers": "baton.peers.command", "grow": "baton.grow", "selfcheck": "baton.compare.selfcheck", "suite": "baton.suite",
+            "arguments": "baton.arguments.command"}
 
 
 def main():

@@ -123,8 +123,7 @@ def of_run(words, programs, folder):
 
 def require_flags(words, programs):
     """Throws ValueError if a synopsis names a flag that is not in the program's --help."""
-    program = {"doctor": [programs / "doctor"]}.get(words[1], [*BATON, words[1]])
-    told = subprocess.run([*map(str, program), "--help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    told = subprocess.run([*BATON, words[1], "--help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     missing = [flag for flag in re.findall(r"--[\w-]+", " ".join(words)) if flag not in told]
     if missing:
         raise ValueError(f"--help does not have {', '.join(missing)}")

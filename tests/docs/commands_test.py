@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command of README.md and docs/ works or says why no test runs it: python3 commands_test.py COLLECTIVE_BENCH
 
-The other benches and the doctor lie beside collective_bench.
+The other benches lie beside collective_bench.
 """
 
 import pathlib

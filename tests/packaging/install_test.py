@@ -32,13 +32,14 @@ class Install(unittest.TestCase):
 
     def test_programs_say_what_was_built(self):
         for program, installed in (("collective_bench", "collective_bench"), ("operator_bench", "operator_bench"),
-                                   ("model_bench", "model_bench"), ("doctor", "baton-doctor")):
+                                   ("model_bench", "model_bench"), ("doctor_readings", "doctor_readings")):
             if not (pathlib.Path(BENCH).parent / program).exists():  # without OpenBLAS there is no model_bench
                 continue
             built = subprocess.run([pathlib.Path(BENCH).parent / program, "--version"], check=True, capture_output=True,
                                    text=True).stdout
             self.assertRegex(built, r"^baton \d+\.\d+\.\d+, commit \S+\n$")
             self.assertEqual(self.run_installed(installed, "--version").stdout, built, program)
+        self.assertEqual(self.run_installed("baton", "doctor", "--version").stdout, built)  # whose program was the last
 
     @unittest.skipUnless((pathlib.Path(BENCH).parent / "model_bench").exists(), "no OpenBLAS, so no model_bench")
     def test_models_are_found_beside_the_program(self):

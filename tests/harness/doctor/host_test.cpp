@@ -35,8 +35,8 @@ TEST_F(Root, TellsTheLoadOfCores) {
   const auto before = core_ticks(root());
   write("proc/stat", "cpu  9 9 9 9 9 9 9 9\ncpu0 110 10 5 955 10 3 2 5\ncpu1 50 0 0 50 0 0 0 0");
   std::vector<Core> cores{{.number = 0}, {.number = 1}, {.number = 2}};
-  add_busy(cores, before, core_ticks(root()));
-  add_stolen(cores, before, core_ticks(root()));
+  add_shares(cores, before, core_ticks(root()), &Core::busy, &CoreTicks::busy);
+  add_shares(cores, before, core_ticks(root()), &Core::stolen, &CoreTicks::stolen);
   EXPECT_THAT(cores[0].busy, ElementsAre(DoubleEq(0.3)));
   EXPECT_THAT(cores[0].stolen, ElementsAre(DoubleEq(0.05)));
   EXPECT_THAT(cores[1].busy, IsEmpty()) << "no time passed";
@@ -53,17 +53,19 @@ TEST_F(Root, TellsTheTimesOfProcesses) {
 }
 
 TEST_F(Root, TellsClocks) {
-  EXPECT_EQ(clock_of(3, root()).now_mhz, 0) << "not told";
+  RankReadings rank;
+  add_clock(rank, 3, root());
+  EXPECT_THAT(rank.clock_mhz, IsEmpty()) << "not told";
   write("sys/devices/system/cpu/cpu3/cpufreq/scaling_cur_freq", "1200000");
   write("sys/devices/system/cpu/cpu3/cpufreq/cpuinfo_max_freq", "3800000");
   write("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave");
   write("sys/devices/system/cpu/cpu3/thermal_throttle/core_throttle_count", "17");
-  const CoreClock clock = clock_of(3, root());
-  EXPECT_EQ(clock.now_mhz, 1200);
-  EXPECT_EQ(clock.base_mhz, 0);
-  EXPECT_EQ(clock.most_mhz, 3800);
-  EXPECT_EQ(clock.governor, "powersave");
-  EXPECT_EQ(clock.heat_events, 17);
+  add_clock(rank, 3, root());
+  EXPECT_THAT(rank.clock_mhz, ElementsAre(1200));
+  EXPECT_EQ(rank.base_mhz, 0);
+  EXPECT_EQ(rank.most_mhz, 3800);
+  EXPECT_EQ(rank.governor, "powersave");
+  EXPECT_EQ(heat_events_of(3, root()), 17);
 }
 
 TEST_F(Root, TellsTheQuotaOfAGroupBelowTheRoot) {
