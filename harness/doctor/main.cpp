@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `doctor_readings`: takes the readings that `./run doctor` judges, and writes them as JSON. It
-// starts its ranks as the benches do, or takes the readings of those that a user's launcher started.
+// starts its ranks as the benches do, or takes the readings of ranks that another launcher started.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -85,8 +85,8 @@ std::string failure_of(const LaunchEnd& end) {
                                  : cause);
 }
 
-/// Starts the ranks, writes their readings and returns the exit code. Of ranks that failed it writes
-/// the failure alone.
+/// Starts the ranks, writes their readings and returns the exit code. If they fail, it writes the
+/// failure alone.
 int start_ranks(const Settings& settings, char** argv) {
   const LaunchFolder folder;
   const std::string answer = folder.path() + "/answer";

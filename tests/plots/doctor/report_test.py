@@ -20,7 +20,7 @@ def ill(ranks):
 
 class Text(unittest.TestCase):
     def test_it_begins_with_the_verdict_and_fits_a_terminal(self):
-        for ranks in (1, 2, 3, 12, 13, 64, 90, 128):
+        for ranks in (1, 3, 13, 90, 128):
             for readings, verdict in ((calm(ranks), "This machine is fit"), (ill(max(ranks, 2)), "This machine is NOT fit")):
                 text = report.text(readings, judges.findings_of(readings))
                 self.assertTrue(text.startswith(verdict), text[:500])
