@@ -48,6 +48,11 @@ def made_of(record, value_of, unit, text=None, **more):
     return cell._replace(text=(text or digits)(value), value=f"{value:.6g}", unit=unit, **more)
 
 
+def points(places, row):
+    """Returns {place: value} of the cells that are there."""
+    return {place: float(cell.value) for place, cell in zip(places, row) if cell}
+
+
 def plain(row):
     """Returns the cells without marks, where they are far from one another by nature."""
     return [cell and cell._replace(off=False) for cell in row]

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the page finds, made of the records: a sentence and what it stands on.
 
-Measured times are ranked as the answer of a session ranks them (report/ranking.py). A finding whose records are missing
-is left out.
+A finding whose records are missing is left out.
 """
 
-import collections
-
-from baton import estimates, exchanges, operators, results, words
+from baton import exchanges, operators, results, words
 from baton.paper.cells import digits
 from baton.paper.page import Finding
 from baton.paper.sections import gpu_exchanges, scaling, winners, zeco_operators, zeco_table2
@@ -17,7 +14,6 @@ from baton.report import choice, ranking
 
 US, MS = 1e6, 1e3
 PAPER_STATE = 2 * 2**20  # bytes
-MARGIN = words.percent(estimates.MARGIN, 0)
 
 
 def findings_of(sources):
@@ -39,12 +35,13 @@ def span(values, unit=""):
 
 def in_launches(row):
     """Says in how many launches a row was measured."""
-    return f"Measured in {words.count(len(row.launches), 'launch', 'launches')}."
+    return f"Measured in {words.count(len(row.launches), 'launch', 'launches')}{', which tells no winner' * (len(row.launches) == 1)}."
 
 
-# --- An exchange on GPUs --------------------------------------------------------------------------------
+# --- Measured on GPUs -----------------------------------------------------------------------------------
 
-RIVALS = {exchanges.LASP2: "LASP-2 by one ncclAllGather", exchanges.LASP1: "LASP-1 by ncclSend and ncclRecv"}
+RIVALS = {"LASP-2 by one ncclAllGather": exchanges.LASP2, "LASP-1 by ncclSend and ncclRecv": exchanges.LASP1}
+LAYERS = ("zeco", "lasp1", "lasp2")
 
 
 def exchange(sources):
@@ -52,75 +49,40 @@ def exchange(sources):
 
     Most GPUs count before most launches, since between two GPUs nearly all scans send one message.
     """
-    found = [one for sessions in sources.sessions.values() for session in sessions for one in choice.exchanges(session)
-             if one.on_gpus and one["cadence"] == gpu_exchanges.CADENCE and one["state_bytes"] == PAPER_STATE and one.row_of(*exchanges.BASE)]
+    found = [one for sessions in sources.sessions.values() for session in sessions for one in choice.exchanges(session) if one.on_gpus
+             and one["cadence"] == gpu_exchanges.CADENCE and one["state_bytes"] == PAPER_STATE and one.row_of(*exchanges.BASE)]
     if not found:
         return None
     contest = max(found, key=lambda one: (one["ranks"], ranking.rank(one).judged))
     scan = contest.row_of(*exchanges.BASE)
     share = f", at {100 * scan.bound_share:.0f} % of its bound" if scan.bound else ""
-    rivals = {title: row for one, title in RIVALS.items() if (row := contest.row_of(*one))}
+    rivals = words.names(f"{title} takes {words.times(row.ratio_to(scan))} as long" for title, one in RIVALS.items()
+                         if (row := contest.row_of(*one)))
     return Finding(
         f"On {contest['ranks']} × {results.machine_of(contest.record)} All-Scan hands on "
         f"{words.binary_size(PAPER_STATE)} of state in {digits(scan.median * US)} µs{share}.",
-        f"{versus(scan, rivals)}{in_launches(scan)}", "Exchanges between GPUs")
-
-
-def versus(scan, rivals):
-    """Says how many times as long as a row each of {title: row} takes, if the launches tell a difference that matters."""
-    if not rivals:
-        return ""
-    ratios = {title: row.ratio_to(scan) for title, row in rivals.items()}
-    if not all(ratio.interval for ratio in ratios.values()):
-        told = words.names([f"{title} took {words.times(ratio)} as long" for title, ratio in ratios.items()])
-        return f"In one launch, which tells no winner, {told}. "
-    told = {ranking.UNDECIDED: "a time that cannot be told apart", ranking.TIES: f"as long within {MARGIN}"}
-    return words.names([f"{title} takes {told.get(ranking.relation(row, scan)) or f'{words.times(ratios[title])} as long'}"
-                   for title, row in rivals.items()]) + ". "
-
-
-# --- A layer on GPUs ------------------------------------------------------------------------------------
-
-LAYERS = ("zeco", "lasp1", "lasp2")
+        f"{rivals}{'. ' if rivals else ''}{in_launches(scan)}", "Exchanges between GPUs")
 
 
 def layer(sources):
     """Says what the exchange of each method adds to a layer, on the machine with most launches, then with most GPUs."""
     found = [one for sessions in sources.sessions.values() for session in sessions for one in choice.layers(session)
-             if one.on_gpus and one.way == "both"
-             and one.dtype == zeco_operators.DTYPE and one["tokens"] == zeco_operators.TOKENS[0]
-             and all(ranking.named(one, name) for name in LAYERS) and one.local_of(one.best)]
+             if one.on_gpus and one.way == "both" and one.dtype == zeco_operators.DTYPE
+             and one["tokens"] == zeco_operators.TOKENS[0] and all(ranking.named(one, name) for name in LAYERS)
+             and one.local_of(one.best)]
     if not found:
         return None
     contest = max(found, key=lambda one: (len(one.local_of(one.best).launches), one["ranks"], one.record["time"]))
-    rows = {name: ranking.named(contest, name) for name in LAYERS}
     local = contest.local_of(contest.best)
-    added = {name: 100 * (row.ratio_to(local).value - 1) for name, row in rows.items()}
-    order = sorted(LAYERS, key=added.get)
-    told = words.names([f"{signed(added[name])}{'' if place else ' longer'} with {operators.TITLES[name]}"
-                   for place, name in enumerate(order)])
+    ratios = {name: ranking.named(contest, name).ratio_to(local) for name in LAYERS}
+    order = sorted(LAYERS, key=lambda name: ratios[name].value)
+    added = words.names(f"{signed(100 * (ratios[name].value - 1))}{'' if place else ' longer'} with {operators.TITLES[name]}"
+                        for place, name in enumerate(order))
+    over = words.names(f"{operators.TITLES[name]} {words.times(ratios[name])}" for name in order)
     return Finding(
-        f"A whole layer on {contest['ranks']} × {results.machine_of(contest.record)} takes {told} than without an exchange.",
-        f"{differences(contest, local, rows, order)}Forward and backward, {contest['tokens'] // 1024}K tokens a GPU. "
-        f"{in_launches(local)}", "Layers on GPUs")
-
-
-def differences(contest, local, rows, order):
-    """Says which of {name: row} the launches tell apart, and which from the layer without an exchange."""
-    if not ranking.rank(contest).judged:
-        return "One launch tells no winner. "
-    titles = operators.TITLES
-    pairs, added = collections.defaultdict(list), collections.defaultdict(list)
-    for one, other in zip(order, order[1:]):
-        pairs[ranking.relation(rows[other], rows[one])].append(f"{titles[one]} and {titles[other]}")
-    for name in order:
-        added[ranking.relation(rows[name], local)].append(titles[name])
-    told = [*(f"{alike} differ by less than {MARGIN}. " for alike in pairs[ranking.TIES])]
-    if undecided := pairs[ranking.UNDECIDED]:
-        told += [f"{', nor can '.join([f'{undecided[0]} cannot be told apart', *undecided[1:]])}. "]
-    told += [f"{name} adds less than {MARGIN}. " for name in added[ranking.TIES]]
-    told += [f"Whether {name} adds more than {MARGIN} cannot be told. " for name in added[ranking.UNDECIDED]]
-    return "".join(told)
+        f"A whole layer on {contest['ranks']} × {results.machine_of(contest.record)} takes {added} than without an exchange.",
+        f"Over that layer: {over}, forward and backward, {contest['tokens'] // 1024}K tokens a GPU. {in_launches(local)}",
+        "Layers on GPUs")
 
 
 def signed(percent):

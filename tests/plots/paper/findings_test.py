@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The findings say what the records say: no difference where intervals touch, and nothing where a record is missing."""
+"""The findings say what the records say, with their intervals, and nothing where a record is missing."""
 
 import unittest
 
@@ -42,12 +42,9 @@ class Exchange(unittest.TestCase):
                          "On 4 × Example GPU All-Scan hands on 2 MiB of state in 10.0 µs, at 91 % of its bound.")
         self.assertIn("LASP-2 by one ncclAllGather takes 3.30 [3.28, 3.32] times as long. Measured in 3 launches.", found.detail)
 
-    def test_what_the_launches_cannot_tell_is_no_difference(self):
-        self.assertIn("takes a time that cannot be told apart", self.found(11, 9.5, 10.2).detail)
-
     def test_one_launch_tells_no_winner(self):
-        self.assertIn("In one launch, which tells no winner, LASP-2 by one ncclAllGather took 3.30 times as long. Measured "
-                      "in 1 launch.", self.found(33).detail)
+        self.assertIn("LASP-2 by one ncclAllGather takes 3.30 times as long. Measured in 1 launch, which tells no winner.",
+                      self.found(33).detail)
 
     def test_the_most_gpus_count_first(self):
         made = [*launched([on_gpus(ranks=2)], 1, 1, 1), on_gpus(ranks=8, launch=4)]
@@ -78,26 +75,7 @@ class Layer(unittest.TestCase):
         found = self.found(1.06, 1.03, 1.12)
         self.assertEqual(found.sentence, "A whole layer on 4 × Example GPU takes 3.0 % longer with LASP-1, 6.0 % with ZeCO "
                                          "and 12.0 % with LASP-2 than without an exchange.")
-        for doubt in ("told", "less than"):
-            self.assertNotIn(doubt, found.detail)
-
-    def test_what_differs_by_less_than_the_margin_is_said(self):
-        self.assertIn("ZeCO and LASP-1 differ by less than 2 %. ", self.found(1.030, 1.031, 1.08).detail)
-        self.assertIn("ZeCO and LASP-1 differ by less than 2 %. LASP-1 and LASP-2 differ by less than 2 %. ",
-                      self.found(1.030, 1.031, 1.032).detail)
-        self.assertIn("ZeCO adds less than 2 %.", self.found(1.005, 1.03, 1.08).detail)
-
-    def test_what_cannot_be_told_is_said(self):
-        made = launched(self.layers(1.02, 1.021, 1.08), 1, 1.1, 0.9)
-        for number, one in enumerate(made):  # another row is slow in each launch
-            slow = 1 + 0.1 * (number % 4 == number // 4)
-            one["seconds"] = [slow * second for second in one["seconds"]]
-        detail = findings.layer(sources(made)).detail
-        self.assertIn("ZeCO and LASP-1 cannot be told apart", detail)
-        self.assertIn("Whether ZeCO adds more than 2 % cannot be told.", detail)
-
-    def test_one_launch_tells_no_winner(self):
-        self.assertIn("One launch tells no winner. ", findings.layer(sources(self.layers(1.04, 1.02, 1.08))).detail)
+        self.assertIn("Over that layer: LASP-1 1.030 [1.027, 1.033] times, ZeCO", found.detail)
 
     def test_one_session_must_have_them_all(self):
         self.assertIsNone(findings.layer(sources(self.layers(1.04, 1.02, 1.08)[:-1])))

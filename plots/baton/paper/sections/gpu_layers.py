@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers on GPUs as measured: local kernels beside other projects', what an exchange adds to them, what is hidden."""
 
-from baton import operators, results
+import collections
+
+from baton import estimates, operators, results
 from baton.checks import PASSES
 from baton.exchanges import ELSEWHERE
 from baton.paper import cells
@@ -9,9 +11,13 @@ from baton.paper.cells import Row
 from baton.paper.page import Section, Table, Text
 from baton.paper.sections import zeco_operators
 from baton.paper.sources import having, where_measured
+from baton.peers.kernels import MOST_ERROR
 
 DTYPE = zeco_operators.DTYPE
 BASES = (operators.LOCAL, "zeco")  # the methods that the others are compared with
+HOW = ("on a host with GPUs: `mpirun -n 4 build/cuda/bin/operator_bench --executor peer,nccl --methods "
+       "zeco,lasp2,lasp1,local --dtype bf16 --tokens 16384,32768 --heads 16 --pass all --mode all --ranks 2,4 "
+       "-J results/NAME/operator.jsonl`")
 
 
 def section(sources):
@@ -20,7 +26,7 @@ def section(sources):
         Text("One layer with bf16 tensors on GPUs. The hidden share of an exchange is (exposed - overlapped) / "
              "(exposed - compute_only), medians of one launch; where noise or a slower overlap leaves 0 to 100 %, a word "
              "stands. `local` is the layer without its exchange."),
-        *([] if measured else [Text(f"No machine here has such records yet; {zeco_operators.HOW}, and for one GPU "
+        *([] if measured else [Text(f"No machine here has such records yet; {HOW}, and for one GPU "
                                     "`--methods local --executor nccl --ranks 1`.")]),
         *(block for attention in KERNELS for tokens, heads in KERNEL_SHAPES
           for block in [kernel_table(sources, attention, tokens, heads)] if block),
@@ -48,9 +54,26 @@ def alone(sources, tokens, heads, attention="linear"):
     return [(label, machine, passes) for (label, machine), passes in found.items()]
 
 
+def peers_of(sources, tokens, heads, attention="linear", ranks=1):
+    """Returns {(machine, name): {pass: row}} of other projects' kernels on so many GPUs that are right, each row the last of
+    its launches with the estimate of all. Rows of before 2026-11-26 name no layer; those of softmax attention have a mask."""
+    found = collections.defaultdict(list)
+    for machine, rows in sources.peers.items():
+        for row in having(rows, tokens=tokens, heads=heads, dtype=DTYPE):
+            layer = row.get("attention", "softmax" if "mask" in row else "linear")
+            if layer == attention and row.get("mask", "causal") == "causal" and row.get("ranks", 1) == ranks \
+                    and row.get("error", 0) <= MOST_ERROR:
+                found[machine, f"{row['peer']} `{row['kernel']}`", row["pass"]].append(row)
+    passes = collections.defaultdict(dict)
+    for (machine, name, which), of_launches in found.items():
+        passes[machine, name][which] = {**of_launches[-1], "median_seconds": estimates.mean(
+            row["median_seconds"] for row in of_launches)}
+    return dict(passes)
+
+
 def kernel_table(sources, attention, tokens, heads):
     ours = alone(sources, tokens, heads, attention)
-    theirs = zeco_operators.peers_of(sources, tokens, heads, attention)
+    theirs = peers_of(sources, tokens, heads, attention)
     rows = [Row(f"`{KERNELS[attention]}`", f"measured, {label}",
                 [cells.timed(passes.get(which), machine) for which in PASSES])
             for label, machine, passes in ours]
@@ -123,7 +146,7 @@ def rows_of_peers(sources, machine, attention, tokens, heads, places):
     """Yields a row for each layer of another project that was measured on some of these numbers of GPUs."""
     found = {}
     for ranks in {ranks for _, ranks in places}:
-        for (where, name), passes in zeco_operators.peers_of(sources, tokens, heads, attention, ranks).items():
+        for (where, name), passes in peers_of(sources, tokens, heads, attention, ranks).items():
             if where == machine:
                 found.setdefault(name, {}).update({(which, ranks): row for which, row in passes.items()})
     for name, rows in sorted(found.items()):

@@ -77,7 +77,7 @@ def gain(one, other):
 
 def drawing(throughput, speeds, lengths):
     """[(label, name, kind, {thousands of tokens: tokens a second})]"""
-    series = [(name, name, SIMULATED, {length: float(cell.value) for length, cell in zip(lengths, found) if cell})
-              for name, found in speeds.items() if name != "ring_attention_softmax"]
+    series = [(name, name, SIMULATED, cells.points(lengths, found)) for name, found in speeds.items()
+              if name != "ring_attention_softmax"]
     published = {thousands(row): float(row["value"]) for row in throughput if row["value"] != "OOM"}
     return [line for line in (*series, ("LASP-2, whole model", "lasp2", PUBLISHED, published)) if line[3]]

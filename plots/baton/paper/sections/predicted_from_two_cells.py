@@ -80,6 +80,6 @@ def method(fitted):
 
 def drawing(sources):
     """[(title, name, {ranks: published}, {ranks: simulated})]"""
-    lines = [(title, name, *({ranks: float(cell.value) for ranks, cell in zip(PAPER_RANKS, row) if cell}
-                             for row in (printed(sources, title), fitted_row(sources, title)))) for title, name in EXCHANGES.items()]
+    lines = [(title, name, cells.points(PAPER_RANKS, printed(sources, title)), cells.points(PAPER_RANKS, fitted_row(sources, title)))
+             for title, name in EXCHANGES.items()]
     return [line for line in lines if line[2] and line[3]]

@@ -90,10 +90,9 @@ def measured_here(sources, name):
 
 def bars(sources):
     """[(label, name, kind, {ranks: ms})], published beside simulated."""
-    series = [(title, name, kind, {ranks: float(cell.value) for ranks, cell in zip(PAPER_RANKS, row) if cell})
-              for title, name in EXCHANGES.items()
-              for kind, row in ((cells.PUBLISHED, printed(sources, title)), (cells.SIMULATED, simulated(sources, name)))]
-    return [one for one in series if one[3]]
+    rows = [(title, name, kind, row) for title, name in EXCHANGES.items() for kind, row in (
+        (cells.PUBLISHED, printed(sources, title)), (cells.SIMULATED, simulated(sources, name)))]
+    return [(*which, cells.points(PAPER_RANKS, row)) for *which, row in rows if any(row)]
 
 
 # --- Measured -------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 import unittest
 
-from baton.paper.sections import gpu_layers, zeco_operators
+from baton.paper.sections import gpu_layers
 from baton.paper.sources import Sources
 from plots.example import layer, local, read
 from plots.paper.shown import rows, tables, text
@@ -51,12 +51,6 @@ class Layers(unittest.TestCase):
 
     def test_without_records_it_says_how_to_make_them(self):
         self.assertIn("operator_bench --executor peer,nccl", text(gpu_layers.section(sources([]))))
-
-    def test_a_peer_is_a_row_of_what_was_measured(self):
-        table, = zeco_operators.measured_tables(sources([kernel(milliseconds=1.5)], [peer()]), 16384)
-        found = rows(table)
-        self.assertEqual(found["other `chunk`", "measured, mine, forward"][0], "3.00")
-        self.assertEqual(found["`local`", "measured, mine, nccl, forward"][0], "1.50")
 
     def test_softmax_stands_apart_from_linear_methods(self):
         records = [layer(milliseconds=3, **SHAPE),
