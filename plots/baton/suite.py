@@ -126,10 +126,10 @@ def how_long(machine):
     lines = [line.split() for bench in BENCHES for line in LINES[bench](machine)]
     seconds = sum(int(words[words.index("--for") + 1]) for words in lines)
     seconds += CALIBRATING_SECONDS
-    return f"      measuring takes about {seconds // 60} min {seconds % 60} s after the build, on {told(machine)}"
+    return f"      measuring takes about {seconds // 60} min {seconds % 60} s after the build, on {describe(machine)}"
 
 
-def told(machine):
+def describe(machine):
     """The GPUs of a machine, or its cores."""
     return f"{machine.gpus} GPU{'s' * (machine.gpus > 1)}" if machine.gpus else f"{machine.cores} core{'s' * (machine.cores > 1)}"
 
@@ -258,16 +258,9 @@ def main(words):
         return print(how_long(machine))
     if options.part == "leaves":
         return 0 if leaves_records(options.arguments) else 1
-    return run(options, lambda launcher: run_part(options, launcher, machine))
-
-
-def run_part(options, launcher, machine):
-    if options.part == "beyond":
-        launcher.go_beyond(machine)
-    elif options.part == "launch":
-        launcher.launch(options.arguments[0], in_launches(options.arguments[1:]))
-    else:
-        launcher.launch_all(options.part, LINES[options.part](machine))
+    parts = {"beyond": lambda launcher: launcher.go_beyond(machine),
+             "launch": lambda launcher: launcher.launch(options.arguments[0], in_launches(options.arguments[1:]))}
+    return run(options, parts.get(options.part, lambda launcher: launcher.launch_all(options.part, LINES[options.part](machine))))
 
 
 def run(options, work):

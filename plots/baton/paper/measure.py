@@ -126,7 +126,7 @@ def how_long(numbers, machine):
     else:
         seconds = sum(ON_CORES[bench] for bench in set(benches))
     return (f"      measuring the settings of ZeCO's tables {suite.listed(numbers)} takes about {seconds // 60} min {seconds % 60} s on "
-            f"{suite.told(machine)} (records: {suite.RESULTS}/); after Ctrl-C the same command goes on")
+            f"{suite.describe(machine)} (records: {suite.RESULTS}/); after Ctrl-C the same command goes on")
 
 
 def main(words):
