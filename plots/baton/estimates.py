@@ -75,6 +75,21 @@ def unpaired(before, after):
     return Estimate(statistics.fmean(after) - statistics.fmean(before), error, max(1, int(freedom)), False, spread)
 
 
+def of_launches(before, after):
+    """The ratio of two sets of {launch: seconds}, launch by launch if they have some in common, else as two groups.
+
+    Returns (the logarithm of after / before, its Estimate, how many launches of each side it is made of). The estimate is
+    None where a side has one launch.
+    """
+    common = [launch for launch in before if launch in after]
+    if common:
+        differences = [math.log(after[launch] / before[launch]) for launch in common]
+        return statistics.fmean(differences), paired(differences) if len(common) > 1 else None, (len(common), len(common))
+    groups = [[*map(math.log, side.values())] for side in (before, after)]
+    estimate = unpaired(*groups) if min(map(len, groups)) > 1 else None
+    return statistics.fmean(groups[1]) - statistics.fmean(groups[0]), estimate, tuple(map(len, groups))
+
+
 def exact(log_ratio):
     """The estimate of two numbers that are the same at every run."""
     return Estimate(log_ratio, 0.0, math.inf, True, 0.0)

@@ -37,17 +37,10 @@ def pair(a, b, name):
 
 def _estimate(a, b, before, after):
     """Returns the estimate of measured launches, None if there are too few, and how many of each side it is made of."""
-    if all(launch in a.pairs for launch in before) and all(launch in b.pairs for launch in after):
-        by_pair = {b.pairs[launch]: seconds for launch, seconds in after.items()}
-        differences = [math.log(by_pair[a.pairs[launch]] / seconds) for launch, seconds in before.items()
-                       if a.pairs[launch] in by_pair]
-        count = len(differences)
-        if count:
-            return estimates.paired(differences) if count > 1 else None, (count, count)
-    counts = len(before), len(after)
-    if min(counts) < 2:
-        return None, counts
-    return estimates.unpaired(*([math.log(seconds) for seconds in group.values()] for group in (before, after))), counts
+    in_turns = all(launch in a.pairs for launch in before) and all(launch in b.pairs for launch in after)
+    ours, theirs = ({side.pairs[launch] if in_turns else (letter, launch): seconds for launch, seconds in times.items()}
+                    for letter, side, times in (("A", a, before), ("B", b, after)))
+    return estimates.of_launches(ours, theirs)[1:]
 
 
 def _note(ours, theirs, before, after):

@@ -8,7 +8,6 @@ its launches (estimates.py). Rows of the simulator are the same at every run.
 import collections
 import functools
 import math
-import statistics
 
 from baton import cases, estimates, results
 
@@ -51,10 +50,6 @@ class Row:
     def is_simulated(self):
         return self.name.executor == results.SIMULATOR
 
-    @property
-    def is_native(self):
-        return self.name.implementation not in ("schedule", "")
-
     @functools.cached_property
     def median(self):
         """Seconds: the estimate of the launches' medians, or None without a time."""
@@ -92,25 +87,8 @@ class Row:
             return None
         if self is other:
             return Ratio(1.0, None, None, len(self.launches))
-        common = [launch for launch in self.launches if launch in other.launches]
-        if not common and not self.is_simulated:
-            return self._ratio_of_groups(other, level)
-        differences = [math.log(self.launches[launch] / other.launches[launch]) for launch in common] \
-            or [math.log(self.median / other.median)]
+        log_ratio, estimate, launches = estimates.of_launches(other.launches, self.launches)
         if self.is_simulated:
-            estimate = estimates.exact(statistics.fmean(differences))
-        else:
-            estimate = estimates.paired(differences) if len(differences) > 1 else None
-        return _ratio(statistics.fmean(differences), estimate, len(differences), level)
-
-    def _ratio_of_groups(self, other, level):
-        """The ratio of rows that no launch has both of."""
-        groups = [[math.log(seconds) for seconds in row.launches.values()] for row in (other, self)]
-        least = min(map(len, groups))
-        estimate = estimates.unpaired(*groups) if least > 1 else None
-        return _ratio(statistics.fmean(groups[1]) - statistics.fmean(groups[0]), estimate, least, level)
-
-
-def _ratio(logarithm, estimate, launches, level):
-    interval = tuple(map(estimates.exp, estimates.interval(estimate, level))) if estimate else None
-    return Ratio(math.exp(logarithm), interval, estimate, launches)
+            estimate = estimates.exact(log_ratio)
+        interval = tuple(map(estimates.exp, estimates.interval(estimate, level))) if estimate else None
+        return Ratio(math.exp(log_ratio), interval, estimate, min(launches))
