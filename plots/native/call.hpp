@@ -17,7 +17,7 @@ namespace baton {
 /// `converts` makes of objects with `__dlpack__`.
 class Call {
  public:
-  Call(TcpCall& given, nanobind::handle converts) : given_(given), converts_(converts) {}
+  Call(tcp::Call& given, nanobind::handle converts) : given_(given), converts_(converts) {}
 
   int rank() const { return given_.rank; }
   int ranks() const { return given_.ranks; }
@@ -46,7 +46,7 @@ class Call {
   nanobind::object state_view(const float* first) const;
   nanobind::object view(const float* first, Sizes sizes, Sizes strides = {}) const;
 
-  TcpCall& given_;
+  tcp::Call& given_;
   nanobind::handle converts_;
 };
 

@@ -56,7 +56,7 @@ void add_native(const std::string& name, const nb::callable& body, const nb::obj
                 const std::optional<Count>& hops) {
   // Registries outlive the interpreter, so what they hold of it is never given back.
   const auto* const kept = new Kept{body, converts, bytes, hops};
-  tcp_natives().add(name, [kept](TcpCall& call) {
+  tcp::natives().add(name, [kept](tcp::Call& call) {
     const nb::gil_scoped_acquire lock;
     kept->body(Call(call, kept->converts));
   });

@@ -16,7 +16,7 @@
 #include "collectives/executors/tcp/native.hpp"
 #include "collectives/executors/transport.hpp"
 
-namespace baton {
+namespace baton::tcp {
 namespace {
 
 class TcpExecutor : public EngineExecutor {
@@ -26,7 +26,7 @@ class TcpExecutor : public EngineExecutor {
   Refusal unsupported(std::span<const Schedule> schedules) const override {
     for (const Schedule& schedule : schedules)
       for (const NativeCall& native : schedule.natives()) {
-        if (tcp_natives().find(native.name) == nullptr) return native.name + " is no native of tcp";
+        if (natives().find(native.name) == nullptr) return native.name + " is no native of tcp";
         if (schedule.steps().size() > 1) return native.name + " must be the only step, as a native of tcp";
       }
     return unsupported_on_host(schedules);
@@ -35,8 +35,8 @@ class TcpExecutor : public EngineExecutor {
   void prepare(std::vector<Schedule> schedules) override {
     prepare_engine(std::move(schedules), mesh_,
                    [this](const NativeCall& native, const HostOperands& operands) {
-                     TcpCall call(mesh_, native, operands, team().rank(), team().size());
-                     tcp_natives().at(native.name)(call);
+                     Call call(mesh_, native, operands, team().rank(), team().size());
+                     natives().at(native.name)(call);
                    });
   }
   void synchronise() override { mesh_.barrier(); }
@@ -99,11 +99,11 @@ const RegisteredExecutor registered{{
     .summary = "one process a rank over TCP connections, host memory",
     .process_per_rank = true,
     .make = [](int ranks) { return std::make_unique<TcpExecutor>(ranks); },
-    .runs_native = [](const std::string& name) { return tcp_natives().find(name) != nullptr; },
+    .runs_native = [](const std::string& name) { return natives().find(name) != nullptr; },
     .most_threads = 2,
 }};
 
 const RegisteredTransport transport("tcp", [] { return std::string("sockets"); });
 
 }  // namespace
-}  // namespace baton
+}  // namespace baton::tcp

@@ -11,10 +11,9 @@
 #include <cstring>
 #include <string>
 
-#include "collectives/executors/tcp/meeting.hpp"
 #include "collectives/schedule/errors.hpp"
 
-namespace baton {
+namespace baton::tcp {
 
 void Link::begin_round(std::uint32_t round) {
   round_ = round;
@@ -171,4 +170,4 @@ void Link::require_size(const Incoming& one, std::size_t bytes) const {
                     " bytes where one of " + std::to_string(one.into.size()) + " was expected");
 }
 
-}  // namespace baton
+}  // namespace baton::tcp

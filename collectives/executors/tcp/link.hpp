@@ -17,7 +17,7 @@
 
 #include "collectives/executors/tcp/socket.hpp"
 
-namespace baton {
+namespace baton::tcp {
 
 /// The connection to one other rank, and what is under way on it.
 class Link {
@@ -104,4 +104,4 @@ class Link {
   std::span<std::byte> body_left_;  // and what is missing of it
 };
 
-}  // namespace baton
+}  // namespace baton::tcp

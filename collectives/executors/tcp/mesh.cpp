@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "collectives/executors/cores.hpp"
-#include "collectives/executors/tcp/door.hpp"
-#include "collectives/executors/tcp/proof.hpp"
+#include "collectives/executors/tcp/handshake.hpp"
+#include "collectives/executors/tcp/listener.hpp"
 #include "collectives/executors/timing.hpp"
 #include "collectives/schedule/errors.hpp"
 
-namespace baton {
+namespace baton::tcp {
 namespace {
 
 /// Address and port at which other ranks reach a rank.
@@ -24,9 +24,9 @@ struct Place {
   int port = 0;
 };
 
-/// What a rank says first on a connection. The number is drawn by rank 0, and only ranks know it.
+/// What a rank says first on a connection. The nonce is drawn by rank 0, and only ranks know it.
 struct Introduction {
-  Number number{};
+  Nonce nonce{};
   int rank = 0;
 };
 
@@ -40,11 +40,11 @@ Mesh::Mesh(const Team& team) : team_(team), has_own_core_(cores_of_rank(team) >=
 void Mesh::connect_all(const Team& team) {
   constexpr double seconds = 30;
   const Deadline deadline(seconds);
-  Introduction self{.number = fresh_number(), .rank = team.rank()};
-  team.broadcast(&self.number, sizeof self.number);
-  Socket listening = Socket::listen_at(0);
-  Place place{.port = listening.is_valid() ? listening.port() : 0};
-  Door door(std::move(listening), sizeof self);
+  Introduction self{.nonce = fresh_nonce(), .rank = team.rank()};
+  team.broadcast(&self.nonce, sizeof self.nonce);
+  Socket own = Socket::listen_at(0);
+  Place place{.port = own.is_valid() ? own.port() : 0};
+  Listener listener(std::move(own), sizeof self);
   const std::string address = the_bootstrap()->address();
   std::strncpy(place.address.data(), address.c_str(), place.address.size() - 1);
   const auto places = team.gather(place);
@@ -67,12 +67,12 @@ void Mesh::connect_all(const Team& team) {
     if (deadline.is_over())
       throw SystemError("rank " + std::to_string(team.rank()) + " was not connected to by " +
                         std::to_string(missing) + " ranks of this run");
-    for (Guest& guest : door.listen(deadline.milliseconds())) {
+    for (PendingConnection& one : listener.poll_messages(deadline.milliseconds())) {
       Introduction of;
-      std::memcpy(&of, guest.said.data(), sizeof of);
-      const bool is_known = of.number == self.number && of.rank > team.rank() && of.rank < team.size();
+      std::memcpy(&of, one.message.data(), sizeof of);
+      const bool is_known = of.nonce == self.nonce && of.rank > team.rank() && of.rank < team.size();
       if (!is_known || links_[of.rank].socket().is_valid()) continue;
-      links_[of.rank].connect(std::move(guest.socket));
+      links_[of.rank].connect(std::move(one.socket));
       --missing;
     }
   }
@@ -126,4 +126,4 @@ void Mesh::barrier() {
   }
 }
 
-}  // namespace baton
+}  // namespace baton::tcp

@@ -2,7 +2,7 @@
 // A connection between every two ranks of executor `tcp`, and the messages of its engine over them.
 //
 //   connect:  each rank listens at a port of its own; all tell all their addresses and ports; each
-//             connects to the ranks before it, and lets the ranks behind it in, which say a number
+//             connects to the ranks before it, and accepts the ranks behind it, which send a nonce
 //             that this team alone knows
 //   wait:     look at all connections for 50 us if the rank has a core for itself; then sleep until
 //             one of them can go on
@@ -19,7 +19,7 @@
 #include "collectives/executors/tcp/link.hpp"
 #include "collectives/executors/team.hpp"
 
-namespace baton {
+namespace baton::tcp {
 
 /// The links of one rank to all others.
 class Mesh : public Messages {
@@ -51,4 +51,4 @@ class Mesh : public Messages {
   std::vector<pollfd> polled_;
 };
 
-}  // namespace baton
+}  // namespace baton::tcp

@@ -17,12 +17,12 @@
 #include "collectives/schedule/registry.hpp"
 #include "collectives/schedule/schedule.hpp"
 
-namespace baton {
+namespace baton::tcp {
 
 /// The arguments of a native: its operands, its place in scan order, and messages to other places.
-class TcpCall {
+class Call {
  public:
-  TcpCall(Mesh& mesh, const NativeCall& native, const HostOperands& given, int own_rank, int size)
+  Call(Mesh& mesh, const NativeCall& native, const HostOperands& given, int own_rank, int size)
       : operands(given),
         rank(native.reversed ? size - 1 - own_rank : own_rank),
         ranks(size),
@@ -69,12 +69,12 @@ class TcpCall {
   std::vector<int> received_;
 };
 
-using TcpNative = std::function<void(TcpCall&)>;
+using Native = std::function<void(Call&)>;
 
 /// The natives that are built in or were added, by name.
-inline Registry<TcpNative>& tcp_natives() {
-  static Registry<TcpNative> all("native of tcp");
+inline Registry<Native>& natives() {
+  static Registry<Native> all("native of tcp");
   return all;
 }
 
-}  // namespace baton
+}  // namespace baton::tcp

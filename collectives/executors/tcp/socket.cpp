@@ -12,13 +12,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <thread>
 
 #include "collectives/executors/timing.hpp"
+#include "collectives/schedule/errors.hpp"
 
-namespace baton {
+namespace baton::tcp {
 namespace {
 
 /// Makes messages leave at once, since a block of a pipeline must not wait for the next one.
@@ -220,4 +223,9 @@ bool has_no_address(const std::string& host) {
 
 bool is_loopback(const std::string& address) { return address == "::1" || address.rfind("127.", 0) == 0; }
 
-}  // namespace baton
+void throw_lost(int rank) {
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  throw SystemError("rank " + std::to_string(rank) + " has closed its connection: it has died or left");
+}
+
+}  // namespace baton::tcp

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace baton {
+namespace baton::tcp {
 
 /// A point in time on the monotonic clock until which a call may wait.
 class Deadline {
@@ -85,4 +85,8 @@ std::vector<std::string> addresses_of(const std::string& host);
 /// may do so later.
 bool has_no_address(const std::string& host);
 
-}  // namespace baton
+/// Throws SystemError for `rank`, whose connection has closed. It waits 3 s first, since a watchdog
+/// that runs says more and ends this process meanwhile.
+[[noreturn]] void throw_lost(int rank);
+
+}  // namespace baton::tcp

@@ -12,7 +12,8 @@
 
 namespace {
 
-using namespace baton;
+using namespace baton::tcp;
+using baton::SystemError;
 
 /// The head of a frame as it stands on the connection.
 struct Head {

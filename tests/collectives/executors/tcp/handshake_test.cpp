@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/executors/tcp/proof.hpp"
+#include "collectives/executors/tcp/handshake.hpp"
 
 #include <gtest/gtest.h>
 
 namespace {
 
-using namespace baton;
+using namespace baton::tcp;
 
 TEST(Proof, IsHmacWithSha256) {
   // https://www.rfc-editor.org/rfc/rfc4231, test case 2
@@ -16,6 +16,6 @@ TEST(Proof, IsHmacWithSha256) {
   EXPECT_EQ(prove("", "what do ya want for nothing?"), Proof{}) << "without a secret nothing is proved";
 }
 
-TEST(FreshNumber, IsAnotherEachTime) { EXPECT_NE(fresh_number(), fresh_number()); }
+TEST(FreshNonce, IsAnotherEachTime) { EXPECT_NE(fresh_nonce(), fresh_nonce()); }
 
 }  // namespace
