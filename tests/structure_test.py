@@ -23,6 +23,10 @@ DECLARED = re.compile(r"^(?:  )?(?=[\w\[])(?!return|throw|using|friend|static_as
                       r"[\w:<>,&*\[\] ]*[ &*](\w+)\([^;{}=\"]*\)[\w ]*;$", re.MULTILINE)
 FUNCTION = re.compile(r"^(?!namespace)(?=[^\s#/}])([^;{}=#]*\([^;{}]*\)[\w ]*\{\n.*?^\})", re.MULTILINE | re.DOTALL)
 
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{\n(.*?)^\}  // namespace \1$", re.MULTILINE | re.DOTALL)
+ANONYMOUS = re.compile(r"^namespace \{\n.*?^\}  // namespace$", re.MULTILINE | re.DOTALL)
+TYPE = re.compile(r"^(?:(?:class|struct|union|enum class) |using )(?:\[\[\w+\]\] )?(\w+)(?= [:{=f])", re.MULTILINE)
+
 
 def long_files(texts):
     return [f"{path}: {lines} lines" for path, text in texts.items() if (lines := len(text.splitlines())) > LINES_A_FILE]
@@ -64,6 +68,16 @@ def functions_of_other_sources(texts):
 def headers_of(source):
     stem = source.rpartition(".")[0]
     return stem + ".hpp", stem + ".cuh"
+
+
+def double_names(texts):
+    """Types of one name in one namespace, which must not meet in one program."""
+    found = collections.defaultdict(set)
+    for path, text in texts.items():
+        for namespace, body in NAMESPACE.findall(text):
+            for name in TYPE.findall(ANONYMOUS.sub("", body)):
+                found[namespace, name].add(path)
+    return [f"{namespace}::{name}: {', '.join(sorted(paths))}" for (namespace, name), paths in found.items() if len(paths) > 1]
 
 
 def circles(texts):
@@ -109,6 +123,9 @@ class Structure(unittest.TestCase):
     def test_no_units_need_one_another(self):
         self.assert_none(circles(cpp(*PRODUCT)))
 
+    def test_a_name_is_that_of_one_type(self):
+        self.assert_none(double_names(cpp(*PRODUCT)))
+
     def test_functions_fit_a_screen(self):
         self.assert_none(long_functions(sources()))
 
@@ -125,6 +142,7 @@ class ChecksThemselves(unittest.TestCase):
                 (sources_without_header, {"a.cpp": "int f() {}"}),
                 (functions_of_other_sources, {"a.hpp": "int f(int x);\n", "a.cpp": "int g(int x) {}"}),
                 (functions_of_other_sources, {"a.hpp": "class A {\n  int f() const;\n};", "a.cpp": ""}),
+                (double_names, {path: "namespace a {\nstruct B {\n};\n}  // namespace a\n" for path in ("b.hpp", "c.hpp")}),
                 (circles, {"a.hpp": "", "a.cpp": '#include "b.hpp"\n', "b.hpp": '#include "a.hpp"\n'}),
                 (long_functions, {"a.cu": f"void f(int x,\n       int y) {{\n{body}}}\n"}),
                 (long_functions, {"run": f"f() {{\n{body}}}\n"}),

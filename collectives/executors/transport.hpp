@@ -12,17 +12,17 @@ namespace baton {
 
 /// A text such as "sockets"; empty if the library does not say. Any rank may call it, after its
 /// executor was made.
-using Transport = std::function<std::string()>;
+using TransportName = std::function<std::string()>;
 
 /// The transports of executors, by the name of the executor.
-inline Registry<Transport>& transports() {
-  static Registry<Transport> all("transport");
+inline Registry<TransportName>& transports() {
+  static Registry<TransportName> all("transport");
   return all;
 }
 
 /// Adds one before `main`.
 struct RegisteredTransport {
-  RegisteredTransport(const std::string& executor, Transport transport) {
+  RegisteredTransport(const std::string& executor, TransportName transport) {
     add_or_exit([&] { transports().add(executor, std::move(transport)); });
   }
 };

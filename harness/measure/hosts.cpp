@@ -89,7 +89,7 @@ std::string transport_of(const std::string& executor_name, Executor& executor, c
                          const Placement& placement) {
   const auto hosts = placement.within();
   if (hosts.empty() || executor.device() != nullptr) return {};
-  const Transport* said = transports().find(executor_name);
+  const TransportName* said = transports().find(executor_name);
   const bool is_here = std::ranges::count(hosts.front(), team.rank()) > 0;
   const std::string mine = is_here && said != nullptr ? (*said)() : "";
   if (team.max(is_here && mine.empty() ? 1 : 0) > 0)

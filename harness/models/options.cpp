@@ -41,7 +41,8 @@ struct Asked {
   std::string softmax;
 };
 
-const Choices<Line> line_choices{{"dp", Line::dp}, {"split", Line::split}, {"full", Line::full}};
+const Choices<Scope> scope_choices{
+    {"dp", Scope::data_parallel}, {"split", Scope::no_exchange}, {"full", Scope::full}};
 
 /// Methods of one kind of attention that exchange something and keep contiguous tokens.
 std::vector<std::string> cut_methods(Attention attention) {
@@ -110,17 +111,18 @@ class Groups {
  public:
   explicit Groups(const RawModels& raw)
       : raw_(raw),
-        lines_(resolve_values("line", raw.lines, line_choices)),
+        scopes_(resolve_values("line", raw.lines, scope_choices)),
         peak_flops_(1e12 * raw.peak_teraflops) {}
 
   /// Adds the group of a model: the lines of every method, the data-parallel one once and first.
   void add(const Asked& asked, const std::vector<std::string>& names) {
     all_.emplace_back();
-    if (asks(Line::dp) && asked.stack.shape.softmax_layers() == 0) add(asked, "local", Mode::overlapped, "");
+    if (asks(Scope::data_parallel) && asked.stack.shape.softmax_layers() == 0)
+      add(asked, "local", Mode::overlapped, "");
     for (const std::string& name : names)
       for (const std::string& scan : scans_of(find_method(name), raw_.scans)) {
-        if (asks(Line::split)) add(asked, name, Mode::compute_only, scan);
-        if (asks(Line::full)) add(asked, name, Mode::overlapped, scan);
+        if (asks(Scope::no_exchange)) add(asked, name, Mode::compute_only, scan);
+        if (asks(Scope::full)) add(asked, name, Mode::overlapped, scan);
       }
     if (all_.back().empty()) all_.pop_back();
   }
@@ -128,7 +130,7 @@ class Groups {
   std::vector<std::vector<std::shared_ptr<const Workload>>> all() { return std::move(all_); }
 
  private:
-  bool asks(Line line) const { return std::find(lines_.begin(), lines_.end(), line) != lines_.end(); }
+  bool asks(Scope scope) const { return std::find(scopes_.begin(), scopes_.end(), scope) != scopes_.end(); }
 
   void add(const Asked& asked, const std::string& name, Mode mode, const std::string& scan) {
     Stack stack = asked.stack;
@@ -142,7 +144,7 @@ class Groups {
   }
 
   const RawModels& raw_;
-  std::vector<Line> lines_;
+  std::vector<Scope> scopes_;
   double peak_flops_;
   std::set<std::string> names_of_rows_;
   std::vector<std::vector<std::shared_ptr<const Workload>>> all_;

@@ -63,9 +63,9 @@ class ModelWorkload : public Workload {
   AxisValues axes() const override;
 
  private:
-  Line line() const {
-    if (stack_.first_method().sequence == Sequence::own) return Line::dp;
-    return stack_.layer.mode == Mode::compute_only ? Line::split : Line::full;
+  Scope scope() const {
+    if (stack_.first_method().sequence == Sequence::own) return Scope::data_parallel;
+    return stack_.layer.mode == Mode::compute_only ? Scope::no_exchange : Scope::full;
   }
   /// The scan that carries states, which may be in place of the method's own; empty without one.
   const std::string& scan() const {
@@ -139,7 +139,7 @@ AxisValues ModelWorkload::axes() const {
       fmt::format("layers:{}{}", s.count() - softmax, softmax > 0 ? fmt::format("+{}", softmax) : "");
   return {{"bench", "model", in_record_alone},
           {"name", name(), in_name},
-          {"line", to_string(line()), in_name},
+          {"line", to_string(scope()), in_name},
           {"pass", "both", in_record_alone},
           {"mode", stack_.is_alone() ? "compute_only" : "overlapped", in_record_alone},
           {"direction", "both", in_record_alone},
@@ -171,7 +171,9 @@ AxisValues ModelWorkload::axes() const {
 
 }  // namespace
 
-const char* to_string(Line line) { return line == Line::dp ? "dp" : line == Line::split ? "split" : "full"; }
+const char* to_string(Scope scope) {
+  return scope == Scope::data_parallel ? "dp" : scope == Scope::no_exchange ? "split" : "full";
+}
 
 std::shared_ptr<const Workload> model_workload(const Stack& stack, double peak_flops) {
   return std::make_shared<ModelWorkload>(stack, peak_flops);

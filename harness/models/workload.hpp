@@ -9,16 +9,16 @@
 
 namespace baton {
 
-/// The three lines of a method: the data-parallel one, the method's cut and kernels without its
-/// exchange, and the whole method.
-enum class Line { dp, split, full };
+/// What of a method a row has: data parallelism in its place, its cut and kernels without its
+/// exchange, or the whole method. Records and `--lines` say dp, split and full.
+enum class Scope { data_parallel, no_exchange, full };
 
-const char* to_string(Line line);
+const char* to_string(Scope scope);
 
-/// A model under a method as a workload. The line is that of the stack: `dp` if its method
-/// exchanges nothing, `split` in mode compute_only, else `full`. `peak_flops` is the peak flop/s of
-/// a rank, 0 if unknown. Keeps references to the stack's methods; ignores `layer.blocks`, which the
-/// case sets.
+/// A model under a method as a workload. The scope is that of the stack: `data_parallel` if its
+/// method exchanges nothing, `no_exchange` in mode compute_only, else `full`. `peak_flops` is the
+/// peak flop/s of a rank, 0 if unknown. Keeps references to the stack's methods; ignores
+/// `layer.blocks`, which the case sets.
 std::shared_ptr<const Workload> model_workload(const Stack& stack, double peak_flops);
 
 }  // namespace baton
