@@ -156,24 +156,23 @@ void use_slurm(Launcher& found, const Variables& all, const Names&) {
   found.port = first_port + static_cast<int>(step % blocks) * ports_per_block;
 }
 
-/// One way in which processes are started: its variables, the number of ranks and the rest of what
-/// they say.
-struct Way {
+/// One kind of launcher: its variables, the number of ranks and the rest of what they say.
+struct LauncherKind {
   std::string_view bootstrap;
   Names (*names)(const Variables&);
   int (*size)(const Variables&, const Names&);
   void (*use)(Launcher&, const Variables&, const Names&);
 };
-constexpr std::array ways{
-    Way{"tcp", torchrun_names, torch_size, use_torch}, Way{"mpi", mpi_names, mpi_size, use_mpi},
-    Way{"tcp", torch_names, torch_size, use_torch}, Way{"tcp", step_names, step_size, use_slurm}};
+constexpr std::array launcher_kinds{LauncherKind{"tcp", torchrun_names, torch_size, use_torch},
+                                    LauncherKind{"mpi", mpi_names, mpi_size, use_mpi},
+                                    LauncherKind{"tcp", torch_names, torch_size, use_torch},
+                                    LauncherKind{"tcp", step_names, step_size, use_slurm}};
 
 /// Notes the variables of a launch of one rank, which is none.
-void leave_aside(Launcher& found, const Variables& all, const Names& names) {
+void ignore(Launcher& found, const Variables& all, const Names& names) {
   for (const char* name : names) {
     const std::string variable = std::string(name) + "=" + all.text(name);
-    if (std::ranges::find(found.left_aside, variable) == found.left_aside.end())
-      found.left_aside.push_back(variable);
+    if (std::ranges::find(found.ignored, variable) == found.ignored.end()) found.ignored.push_back(variable);
   }
 }
 
@@ -241,17 +240,17 @@ Launcher read_launcher(const std::function<const char*(const char*)>& variable) 
   const Variables all(variable);
   Launcher found;
   const std::string own = all.text(own_launch);
-  for (const Way& way : ways) {
-    const Names names = own.empty() || own == way.bootstrap ? way.names(all) : Names{};
+  for (const LauncherKind& kind : launcher_kinds) {
+    const Names names = own.empty() || own == kind.bootstrap ? kind.names(all) : Names{};
     if (names.empty()) continue;
-    const int size = way.size(all, names);
+    const int size = kind.size(all, names);
     if (size == 1 && own.empty()) {
-      leave_aside(found, all, names);
+      ignore(found, all, names);
       continue;
     }
-    found.bootstrap = way.bootstrap;
+    found.bootstrap = kind.bootstrap;
     found.size = size;
-    way.use(found, all, names);
+    kind.use(found, all, names);
     break;
   }
   if (all.has("BATON_MEETING_SECONDS"))

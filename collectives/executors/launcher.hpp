@@ -43,7 +43,7 @@ struct Launcher {
   /// How long the processes of the run wait for one another: BATON_MEETING_SECONDS.
   int meeting_seconds = 60;
   /// The variables of launches of one rank, such as "PMI_SIZE=1", which are taken for none.
-  std::vector<std::string> left_aside;
+  std::vector<std::string> ignored;
 };
 
 /// Reads the launcher's variables by `variable`, which returns null for one that is not set. Throws

@@ -29,11 +29,10 @@ std::vector<std::string> names_of_variables() {
 }
 
 /// Says once that a launch of one rank is taken for none.
-void tell(const std::vector<std::string>& left_aside) {
-  if (left_aside.empty()) return;
+void tell(const std::vector<std::string>& ignored) {
+  if (ignored.empty()) return;
   Line line;
-  for (const std::string& variable : left_aside)
-    line << (&variable == &left_aside.front() ? "" : ", ") << variable;
+  for (const std::string& variable : ignored) line << (&variable == &ignored.front() ? "" : ", ") << variable;
   line << ": these speak of one rank, so they are left aside, and ranks are started on this host";
 }
 
@@ -53,7 +52,7 @@ bool is_of_surroundings(std::string_view name, bool in_open_mpi) {
 
 void leave_surroundings() {
   [[maybe_unused]] static const bool once = [] {
-    tell(launcher().left_aside);
+    tell(launcher().ignored);
     const bool in_open_mpi = std::getenv("OMPI_COMM_WORLD_RANK") != nullptr;
     for (const std::string& name : names_of_variables())
       if (is_of_surroundings(name, in_open_mpi)) unsetenv(name.c_str());

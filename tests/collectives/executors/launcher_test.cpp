@@ -72,9 +72,9 @@ TEST(Launcher, OfOneRankIsNone) {
     const Launcher found = launcher_in(alone);
     EXPECT_EQ(found.bootstrap, "") << alone.begin()->first;
     EXPECT_EQ(found.size, 0);
-    EXPECT_FALSE(found.left_aside.empty()) << alone.begin()->first;
+    EXPECT_FALSE(found.ignored.empty()) << alone.begin()->first;
   }
-  EXPECT_THAT(launcher_in(with(torch_of_one, {{"TORCHELASTIC_RUN_ID", "none"}})).left_aside,
+  EXPECT_THAT(launcher_in(with(torch_of_one, {{"TORCHELASTIC_RUN_ID", "none"}})).ignored,
               testing::ElementsAre("RANK=0", "WORLD_SIZE=1", "MASTER_ADDR=n07", "MASTER_PORT=29500"));
 }
 
