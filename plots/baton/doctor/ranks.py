@@ -8,7 +8,7 @@ from baton.doctor.placement import host_of, is_crowded, own_core
 
 LATE = 0.10  # the part by which a rank's time for the same work exceeds the fastest rank's
 WAITED = 0.05  # the part of a rank's time for which other threads have its core
-CLOCK = 0.05  # the part by which a clock is below the clock that its core is made for
+CLOCK = 0.05  # the part by which a clock is below the base clock of its core
 CLOCK_BESIDE = 0.10  # the part by which a clock is below those of other ranks
 
 

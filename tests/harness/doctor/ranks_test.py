@@ -85,20 +85,6 @@ class Doctor(unittest.TestCase):
         self.assertEqual([one["ranks"] for one in named], [[0, 1]])
         self.assertIn("not bound", named[0]["what"])
 
-    @unittest.skipIf(len(CORES) > 16, "needs a rank a core")
-    def test_more_ranks_than_cores_are_named(self):
-        ranks = len(CORES) + 1
-        code, found = examined("--ranks", str(ranks), repeats=3)
-        self.assertEqual(code, 1)
-        self.assertIn(f"{ranks} ranks share", about(found, "binding")[0]["what"])
-
-    def test_the_text_begins_with_the_verdict(self):
-        ended = run("--repeats", "3")
-        self.assertIn(ended.returncode, (0, 1), ended.stderr)
-        verdict = "This machine is fit" if ended.returncode == 0 else "This machine is NOT fit"
-        self.assertTrue(ended.stdout.startswith(verdict), ended.stdout)
-        self.assertIn("Links of mpi", ended.stdout)
-
     def test_ranks_that_cannot_be_examined_are_a_finding(self):
         ended = run("--json", PATH="/nonexistent")
         self.assertEqual(ended.returncode, 1)

@@ -100,11 +100,6 @@ class Meeting(unittest.TestCase):
             self.assertEqual(code, 1)
             self.assertRegex(errors, rf"^baton: rank {rank} finds no address of 'no-such-host.invalid', [^\n]*\n$")
 
-    def test_a_number_that_is_none_is_refused_by_all(self):
-        ends = ended(start(2, [BENCH, *SMALL], variables=lambda *these: {**torch_variables(*these), "RANK": 7}, **TEXT))
-        self.assertEqual({code for _, _, code in ends.values()}, {2})
-        self.assertEqual(ends[0][1], "baton: RANK is '7', expected a number from 0 to 1\n")
-
     def test_the_next_port_serves_where_one_is_taken(self):
         with socket.socket() as taken:
             taken.bind(("", 0))
