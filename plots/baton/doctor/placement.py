@@ -66,14 +66,13 @@ def judge(readings):
     for host in readings["hosts"]:
         ranks = ranks_on(readings, host)
         if is_crowded(readings, host):
-            cores = words.count(len(physical_cores(host, logical_cores(ranks))), "core")
-            most = words.count(len(physical_cores(host, logical_cores(ranks))), "rank")
-            yield _problem(ranks, f"{len(ranks)} ranks share {cores} of a host: they wait for one another, and their times prove "
-                           "nothing", f"take at most {most} a host (--ranks)")
-            continue
-        yield from _unbound(host, ranks)
-        yield from _sharing(host, ranks)
-        yield from _far_from_memory(host, ranks)
+            most = len(physical_cores(host, logical_cores(ranks)))
+            yield _problem(ranks, f"{len(ranks)} ranks share {words.count(most, 'core')} of a host: they wait for one another, and "
+                           "their times prove nothing", f"take at most {words.count(most, 'rank')} a host (--ranks)")
+        else:
+            yield from _unbound(host, ranks)
+            yield from _sharing(host, ranks)
+            yield from _far_from_memory(host, ranks)
 
 
 def _problem(ranks, what, advice):

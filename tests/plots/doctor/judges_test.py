@@ -73,6 +73,8 @@ GPUS = {
 BINDING = {
     "to no core": (calm(2), {"ranks__all__cores": [0, 1]},
                    ["ranks 0 and 1 are not bound to cores of their own: each may run on cores 0 and 1"]),
+    "to no core, but within some": (
+        calm(2), {"hosts__0__cores": [core(0), core(1), core(2)], "ranks__all__cores": [0, 1]}, ["ranks 0 and 1 are not bound"]),
     "of one rank to all cores": (
         calm(1), {"hosts__0__cores": [core(0), core(1)], "ranks__0__cores": [0, 1]}, ["rank 0 is not bound to cores of its own"]),
     "of one rank to one core of two": (calm(1), {"hosts__0__cores": [core(0), core(1)]}, []),
@@ -131,10 +133,16 @@ LINKS = {
         ["the link of ranks 1 and 3 is slow (mpi): 1 MiB take 300 us, between others 150 us"]),
     "slow in three repeats": (calm(4), {f"links__0__pairs__4__latency_seconds__{repeat}": 1 for repeat in range(3)}, []),
     "slower by less than a microsecond": (calm(4), {"links__0__pairs__4__latency_seconds": always(1.4e-6)}, []),
+    "slower by less than twice": (
+        calm(4), {"links": [links("mpi", 4, 3e-6, 150e-6)], "links__0__pairs__4__latency_seconds": always(5e-6)}, []),
     "all of one rank": (
         calm(5), {f"links__0__pairs__{pair}__latency_seconds": always(50e-6) for pair in (2, 5, 7, 9)},
         ["all links of rank 3 are slow (mpi): 8 bytes take 50.0 us, between others 0.50 us -- look what else uses these two cores"]),
     "across packages": (two_packages(), {}, []),
+    "across caches": (two_packages(), {"hosts__0__cores__all__package": 0}, []),
+    "of GPUs, whatever their ranks' packages": (
+        two_packages(), {"links__0__is_device": True}, [f"the link of ranks {one} and {other} is slow... -- nvidia-smi topo -m"
+                                                        for one in (0, 1) for other in (2, 3)]),
     "within a package, slower than across": (
         two_packages(), {"links__0__pairs__5__latency_seconds": always(9e-6)}, ["the link of ranks 2 and 3"]),
     "across hosts": (
