@@ -13,7 +13,7 @@ from baton import results
 Launch = collections.namedtuple("Launch", "run commit")
 
 
-def of(record):
+def launch_of(record):
     is_one = results.is_simulated(record) and results.is_build_known(record)
     return Launch("" if is_one else record["run"], record["commit"])
 
@@ -22,18 +22,18 @@ class Launches:
     """The launch with most of the records, the newest among equals, has no mark. The others have the letters a, b ..."""
 
     def __init__(self, records):
-        counts = collections.Counter(map(of, records))
-        newest = {of(record): record["time"] for record in sorted(records, key=lambda record: record["time"])}
+        counts = collections.Counter(map(launch_of, records))
+        newest = {launch_of(record): record["time"] for record in sorted(records, key=lambda record: record["time"])}
         ordered = sorted(counts, key=lambda one: (counts[one], newest[one]), reverse=True)
         self.marks = {one: letter(number) for number, one in enumerate(ordered)}
 
     def is_elsewhere(self, record):
-        return bool(self.marks.get(of(record)))
+        return bool(self.marks.get(launch_of(record)))
 
     def are_mixed(self):
         return len(self.marks) > 1
 
-    def told(self, main="unmarked"):
+    def label(self, main="unmarked"):
         """Returns the launches in words, the main one first."""
         if not self.are_mixed():
             return "".join(map(words, self.marks))

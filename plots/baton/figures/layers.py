@@ -194,5 +194,5 @@ def subtitle(bars):
         f"{newest['tokens']} tokens a rank, {shape}",
         f"{chunks}; {cadence}",
         statistic + ("; * with times of another launch" if of_launches.are_mixed() else ""),
-        *([crowded] if crowded else []), of_launches.told("main")])
+        *([crowded] if crowded else []), of_launches.label("main")])
 

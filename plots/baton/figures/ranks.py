@@ -65,7 +65,7 @@ def subtitle(records, lines):
     left_out = [f"{len(drawn)} of {len(lines)} methods: the papers' and the fastest"] * (len(drawn) < len(lines))
     crowded = [text] if (text := captions.crowded_ranks(records)) else []
     return "\n".join([machine, ", ".join(setting), "; ".join([statistic, *left_out]), *crowded,
-                      origin(drawn).told("filled marks")])
+                      origin(drawn).label("filled marks")])
 
 
 def origin(lines):

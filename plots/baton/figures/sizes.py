@@ -49,7 +49,7 @@ def subtitle(sweep):
     return "\n".join([
         f"{one['ranks']} × {one['device']['gpu']}, exclusive scan, {one['cadence']} rounds",
         f"median of {one['rounds']} rounds, each the slowest rank's, with its 95 % interval",
-        origin(drawn).told("filled marks")])
+        origin(drawn).label("filled marks")])
 
 
 def origin(drawn):

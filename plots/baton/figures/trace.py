@@ -188,9 +188,9 @@ def add_legend(axes, verbs, messages):
     handles = [Patch(color=COLOURS[verb], label=LABELS[verb] if on_streams else verb) for verb in verbs]
     if messages:
         handles += [] if on_streams else [Patch(color=UNDER_WAY, label="messages of the rank under way")]
-        told = ("kernel that sends to kernel that receives" if on_streams
-                else "message, from its send's start to its receive's finish")
-        handles += [Line2D([], [], color=style.INK, marker=">", markersize=4, label=told)]
+        label = ("kernel that sends to kernel that receives" if on_streams
+                 else "message, from its send's start to its receive's finish")
+        handles += [Line2D([], [], color=style.INK, marker=">", markersize=4, label=label)]
     style.legend_below(axes, handles, ncols=len(handles), fontsize=8)
 
 

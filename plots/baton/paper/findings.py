@@ -106,11 +106,11 @@ def many_ranks(sources):
     if len(there) < 2 or not rivals:
         return None
     best = min(there, key=there.get)
-    told = words.names([f"{title} {seconds / there[best]:.3g}" for title, seconds in rivals.items() if seconds > there[best]])
+    behind = words.names([f"{title} {seconds / there[best]:.3g}" for title, seconds in rivals.items() if seconds > there[best]])
     remark = ", which is in no paper," if best in IN_NO_PAPER else ""
     return Finding(
         f"On {most} simulated GPUs `{best}`{remark} is the fastest: {digits(there[best] * MS)} ms for 2 MiB of state; "
-        f"{told} times that.",
+        f"{behind} times that.",
         f"{from_where(found, best)} Simulated on a machine that nobody here has.",
         "Scaling to 16,384 ranks")
 

@@ -10,8 +10,8 @@ def groups(sources, most_tokens, machine=LOCAL, **wanted):
         fitting = [record for record in records if record["tokens"] <= most_tokens]
         if place == machine and fitting:
             tokens = max(record["tokens"] for record in fitting)
-            told = f"measured {'here' if place == LOCAL else place}, {executor}" + f", {cadence}" * (cadence != "isolated")
-            yield told + smaller(tokens, most_tokens, "tokens"), having(fitting, tokens=tokens)
+            label = f"measured {'here' if place == LOCAL else place}, {executor}" + f", {cadence}" * (cadence != "isolated")
+            yield label + smaller(tokens, most_tokens, "tokens"), having(fitting, tokens=tokens)
 
 
 def smaller(count, most, what):

@@ -67,7 +67,7 @@ class Measurement:
     def __init__(self, launcher, machine):
         self.launcher, self.machine, self.taken, self.shrunk = launcher, machine, {}, {}
 
-    def of(self, number):
+    def measure(self, number):
         """Measures a table, unless it is another one at the size that fits here."""
         table = settings.load(settings.table(number))
         bench, name = table["bench"], table["name"]
@@ -102,9 +102,9 @@ class Measurement:
         tokens = LEAST_TOKENS[bench]
         while tokens < most and self.seconds(bench, name, 2 * tokens) <= ON_CORES[bench]:
             tokens *= 2
-        told = "" if tokens == most else f" of {most}, the most that fit into {ON_CORES[bench]} s"
+        limit = "" if tokens == most else f" of {most}, the most that fit into {ON_CORES[bench]} s"
         layer = " and one layer" * (bench == suite.MODEL)
-        print(f"      table {number}: {tokens} tokens a rank{told}{layer}", flush=True)
+        print(f"      table {number}: {tokens} tokens a rank{limit}{layer}", flush=True)
         return tokens
 
     def seconds(self, bench, name, tokens):
@@ -147,4 +147,4 @@ def run(launcher, machine, words):
     print(how_long(numbers, machine), flush=True)
     measurement = Measurement(launcher, machine)
     for number in numbers:
-        measurement.of(number)
+        measurement.measure(number)

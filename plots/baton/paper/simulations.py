@@ -3,7 +3,7 @@
 
 The records of a launch lie in a file of their own, named by what they depend on: the sources of the benches, the topology and
 the arguments. A launch whose file is there is not run again, also after a commit that leaves these as they are. A launch that
-fails is told at once, costs its own records alone, and makes the exit code 5.
+fails is reported at once, costs its own records alone, and makes the exit code 5.
 """
 
 import argparse

@@ -114,5 +114,4 @@ def published_cells(rows, columns, key="gpus", **wanted):
 
 
 def where_measured(machine, executor, cadence):
-    told = f"{machine}, {executor}"
-    return told if cadence == "isolated" else f"{told}, {cadence}"
+    return ", ".join([machine, executor] + [cadence] * (cadence != "isolated"))

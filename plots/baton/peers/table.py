@@ -44,10 +44,10 @@ def text(found):
              + f" {'error':>8}  over {OURS}"]
     for layer, kernel, version, passes, error, ratios in found:
         cells = "".join(f"{shown(passes.get(which)):>24}" for which in PASSES)
-        told = " / ".join(f"{ratios[which]:.2f}" if which in ratios else "-" for which in PASSES) if ratios else ""
+        rates = " / ".join(f"{ratios[which]:.2f}" if which in ratios else "-" for which in PASSES) if ratios else ""
         wrong = error is not None and not error <= MOST_ERROR
         lines.append(f"{layer:8} {kernel:24} {version:18}{cells} {'-' if error is None else f'{error:.1e}':>8}  "
-                     + ("WRONG: it computes something else" if wrong else told))
+                     + ("WRONG: it computes something else" if wrong else rates))
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -22,9 +22,9 @@ def section(sources):
     found = {machine: of_machine for machine, records in sources.measured.items()
              if (of_machine := exchanges.sweeps(filter(exchanges.on_gpus, records)))}
     most_ranks_first = sorted(found.items(), key=lambda one: -max(ranks for ranks, _ in one[1]))
-    told = [block for machine, sweeps in most_ranks_first
+    blocks = [block for machine, sweeps in most_ranks_first
             for block in machine_blocks(machine, sweeps, sources.measured[machine])]
-    return Section("Exchanges between GPUs", [Text(LEAD), *(told or [Text(HOW)]), *beside_nccl_tests(sources)])
+    return Section("Exchanges between GPUs", [Text(LEAD), *(blocks or [Text(HOW)]), *versus_nccl_tests(sources)])
 
 
 LEAD = ("The exclusive scan of the states as the suite measures it on GPUs. `peer` is one kernel a round that stores "
@@ -58,10 +58,10 @@ def order(one):
     return -ranks, cadence != CADENCE, cadence
 
 
-def beside_nccl_tests(sources):
-    told = [block for machine, records in sources.measured.items()
+def versus_nccl_tests(sources):
+    blocks = [block for machine, records in sources.measured.items()
             for block in nccl_tests.blocks(machine, records, sources.texts.get(machine, {}))]
-    return told or [Text(HOW_NCCL_TESTS)]
+    return blocks or [Text(HOW_NCCL_TESTS)]
 
 
 # --- Tables ---------------------------------------------------------------------------------------------

@@ -64,8 +64,8 @@ def quantities(record):
 
 
 def blocks_notes(records):
-    told = {(record["name"], record["ranks"], record["blocks"]) for record in records
+    chosen = {(record["name"], record["ranks"], record["blocks"]) for record in records
             if chosen_by_model(record) and record["blocks"] > 1}
-    if told:
+    if chosen:
         yield "Blocks that the model chose: " + ", ".join(f"`{name}` {blocks} on {ranks} ranks"
-                                                          for name, ranks, blocks in sorted(told)) + "."
+                                                          for name, ranks, blocks in sorted(chosen)) + "."

@@ -32,15 +32,15 @@ def measured(sources, tokens, rounds):
     """Yields (machine, model, words, records) of the readings of the paper's model."""
     for model in (MODEL, *OTHER_MODELS):
         for machine in sources.measured:
-            for told, records in local_measurements.groups(sources, tokens, machine, bench="model", model=model, rounds=rounds, beside=""):
-                yield machine, model, told, records
+            for label, records in local_measurements.groups(sources, tokens, machine, bench="model", model=model, rounds=rounds, beside=""):
+                yield machine, model, label, records
 
 
 def rows(groups, columns):
-    for machine, model, told, records in groups:
+    for machine, model, label, records in groups:
         for layers in sorted({record["layers"] for record in records}):
             of_size = [record for record in records if record["layers"] == layers]
-            where = told + local_measurements.smaller(layers, LAYERS, "layers")
+            where = label + local_measurements.smaller(layers, LAYERS, "layers")
             for name, line in dict.fromkeys((record["name"], record["line"]) for record in of_size):
                 found = timed_cells([one for one in of_size if (one["name"], one["line"]) == (name, line)], columns, machine)
                 yield Row(f"`{model}`, `{name}`", f"{where}, {LINES[line]}", found)
