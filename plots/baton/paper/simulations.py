@@ -36,7 +36,7 @@ from baton.paper.sources import A10, A100, A100_PAIR
 RANKS = "8,16,32,64,128,256"
 MORE_RANKS = "512,1024,2048,4096,8192,16384"
 SOURCES = pathlib.Path(__file__).resolve().parents[3]
-TOPOLOGIES, MODELS = SOURCES / "topologies", SOURCES / "sp_methods" / "models"
+TOPOLOGIES = SOURCES / "topologies"
 
 FAILED_LAUNCHES = 5  # the exit code, as of a bench with failed cases
 # A search for the number of blocks takes and frees the same large arrays over and over: the C library keeps them, which
@@ -195,29 +195,18 @@ def main(arguments):
 
 def records_of(out, launch):
     """Returns the file in `out` of a launch's records, whose name is a digest of all that they depend on."""
-    inputs = hashlib.sha256(launch.program.encode())
+    inputs = hashlib.sha256(f"{launch.program} {launch.arguments}".encode())
     inputs.update(sources(SOURCES))
-    inputs.update(content(launch.topology))
-    words = launch.arguments.split()
-    inputs.update(launch.arguments.encode())
-    if "--like" in words:
-        inputs.update(content(settings.path(words[words.index("--like") + 1])))
-    if "--model" in words or "--like" in words:
-        for path in sorted(MODELS.glob("*.json")):
-            inputs.update(content(path))
+    inputs.update(launch.topology.read_bytes())
     return out / f"simulated-{inputs.hexdigest()[:16]}.jsonl"
 
 
 @functools.cache
 def sources(root):
-    """Returns a digest of the sources that simulations run. The program itself would not do: it holds its commit."""
-    paths = sorted(path for folder in ("collectives", "harness", "sp_methods") for path in (root / folder).rglob("*.[ch]pp"))
-    return hashlib.sha256(b"".join(str(path.relative_to(root)).encode() + path.read_bytes() for path in paths)).digest()
-
-
-@functools.cache
-def content(path):
-    return path.read_bytes()
+    """Returns a digest of the sources and settings that simulations run. The program itself would not do: it holds its commit."""
+    paths = sorted(path for folder in ("collectives", "harness", "sp_methods") for end in ("[ch]pp", "json")
+                   for path in (root / folder).rglob(f"*.{end}")) + sorted(settings.SETTINGS.glob("*.json"))
+    return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in paths)).digest()
 
 
 def run_all(options, missing, total):
