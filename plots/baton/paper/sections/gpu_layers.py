@@ -80,18 +80,13 @@ def kernel_table(sources, attention, tokens, heads):
     for (machine, name), peers in theirs.items():
         times = [cells.peer(peers.get(which), machine) for which in PASSES]
         rows.append(Row(name, f"measured, {machine}", times))
-        rows += [Row("", f"over `{KERNELS[attention]}`, {label}", [
-            cells.ratio(cell, cells.timed(passes.get(which), here))
-            for cell, which in zip(times, PASSES)]) for label, here, passes in ours if here == machine]
+        rows += [Row("", f"over `{KERNELS[attention]}`, {label}", cells.plain(
+            cells.ratio(cell, cells.timed(passes.get(which), here)) for cell, which in zip(times, PASSES)))
+                 for label, here, passes in ours if here == machine]
     of_kind = "" if attention == "linear" else f"_{attention}"
     title = f"Local work of one GPU, {attention} layers, {tokens // 1024}K tokens, {heads} heads of 128, ms"
-    return Table(f"kernels_{tokens // 1024}k_{heads}{of_kind}", title, list(PASSES), list(map(without_marks, rows))
+    return Table(f"kernels_{tokens // 1024}k_{heads}{of_kind}", title, list(PASSES), rows
                  ) if rows else None
-
-
-def without_marks(row):
-    """Returns the row without red cells: these ratios are compared with nothing published."""
-    return row._replace(cells=[cell and cell._replace(off=False) for cell in row.cells])
 
 
 # --- What the exchange adds -----------------------------------------------------------------------------
@@ -101,18 +96,17 @@ def machine_tables(sources, machine, records):
     """Yields a table for each executor and number of tokens, those of softmax and of each delta rule on their own."""
     layers = [record for record in having(records, bench="operator", dtype=DTYPE) if record["ranks"] > 1
               and results.why_no_time(record) is None and record.get("device")]
-    places = sorted({(one["attention"], *(one[key] for key in PLACE)) for one in layers})
-    for attention, *place in places:
-        wanted = [one for one in having(layers, **dict(zip(PLACE, place))) if one["attention"] == attention]
-        executor, cadence, tokens, heads = place
+    for place in sorted({tuple(one[key] for key in PLACE) for one in layers}):
+        wanted = [one for one in layers if tuple(one[key] for key in PLACE) == place]
+        attention, executor, cadence, tokens, heads = place
         rows = [*rows_of(wanted, machine), *rows_of_peers(sources, machine, attention, tokens, heads, columns(wanted))]
         yield Table(f"layers_{machine}_{executor}_{cadence}_{tokens // 1024}k" + f"_{attention}" * (attention != "linear"),
                     f"{tokens // 1024}K tokens a GPU, {heads} heads, {attention} methods, ms "
                     f"({where_measured(machine, executor, cadence)})",
-                    titles(columns(wanted)), rows, list(notes(rows)))
+                    [f"{which}, P={ranks}" for which, ranks in columns(wanted)], rows, list(notes(rows)))
 
 
-PLACE = ("executor", "cadence", "tokens", "heads")
+PLACE = ("attention", "executor", "cadence", "tokens", "heads")
 
 
 def notes(rows):
@@ -128,10 +122,6 @@ def notes(rows):
 def columns(records):
     found = {(record["pass"], record["ranks"]) for record in records}
     return sorted(found, key=lambda column: (PASSES.index(column[0]), column[1]))
-
-
-def titles(places):
-    return [f"{which}, P={ranks}" for which, ranks in places]
 
 
 def rows_of(records, machine):

@@ -47,8 +47,8 @@ def table(sources, ranks):
                  [*lengths, "messages", "hops"], rows, [
                      "Messages: of all ranks, over their number. Hops: the most messages on any chain of steps that wait "
                      "for one another. Both are the same at all lengths. Memory: all buffers of the rank that has most, its "
-                     "tensors and what its steps work in; a backward pass alone is given what a forward pass keeps.", *blocks_note(records), *hidden_states_note(records),
-                     *refused(sources, ranks)],
+                     "tensors and what its steps work in; a backward pass alone is given what a forward pass keeps.",
+                     *blocks_note(records), *hidden_states_note(records), *refused(sources, ranks)],
                  ranks != RANKS[0])
 
 
@@ -58,7 +58,7 @@ def method_rows(sources, name, which, records, ranks):
     if not any(counted):
         return
     one = next(filter(None, counted))
-    own = [record and megabytes(record) for record in counted]
+    own = [record and mebibytes(record, record["sent_bytes"]) for record in counted]
     yield Row(f"`{name}`", f"counted, {which}", [
         *own, cells.counted(one["messages"] / ranks, f"{one['messages'] / ranks:.1f}", "messages a rank", one),
         cells.counted(one["hops"], str(one["hops"]), "hops", one)])
@@ -67,8 +67,8 @@ def method_rows(sources, name, which, records, ranks):
     if name == megatron.NAME:
         yield Row("", f"simulated, {which}, exchange alone, ms", [*map(cells.timed, counted), None, None])
     for form in having(sources.published.get("volumes", []), method=name, **{"pass": which}):
-        yield Row("", f"closed form, {form['form']}", [*(evaluated(form, record, beside) for record, beside in
-                                                         zip(counted, own)), None, hops(form, one)])
+        yield Row("", f"closed form, {form['form']}", [*(evaluated(form, *of) for of in zip(counted, own)), None,
+                                                         hops(form, one)])
 
 
 def counted_forms(sources):
@@ -99,34 +99,30 @@ def shown_form(form, key):
     return cells.Cell(form[key].replace("*", " "), form[key], key, kind, form["source"]) if form[key] else None
 
 
-def megabytes(record):
-    value = record["sent_bytes"] / MIB
-    return cells.counted(value, cells.digits(value), "MiB", record)
+def mebibytes(record, of_bytes):
+    return cells.counted(of_bytes / MIB, cells.digits(of_bytes / MIB), "MiB", record)
 
 
 def memory(record):
     """Returns the memory of the rank that has most, or None if the record does not tell it."""
-    if record is None or record.get("scratch_bytes") is None:
-        return None
-    value = (record["tensor_bytes"] + record["scratch_bytes"]) / MIB
-    return cells.counted(value, cells.digits(value), "MiB", record)
+    if record and record.get("scratch_bytes") is not None:
+        return mebibytes(record, record["tensor_bytes"] + record["scratch_bytes"])
+    return None
 
 
-def evaluated(form, record, beside):
-    """Returns the closed form's bytes for the case of a record, marked if they are far from the counted cell `beside`."""
+def evaluated(form, record, counted):
+    """Returns the closed form's bytes for the case of a record, marked if they are far from the `counted` cell."""
     if record is None:
         return None
     value = value_of(form["bytes"], record) / MIB
-    far = float(beside.value) > 0 and cells.is_far(value / float(beside.value))
+    far = float(counted.value) > 0 and cells.is_far(value / float(counted.value))
     return cells.derived(value, cells.digits(value), "MiB", f"{form['bytes']}: {form['source']}")._replace(off=far)
 
 
 def hops(form, record):
-    if not form["hops"]:
-        return None
-    value = value_of(form["hops"], record)
+    value = form["hops"] and value_of(form["hops"], record)
     return cells.derived(value, f"{value:g}", "hops", f"{form['bytes']}: {form['source']}")._replace(
-        off=value != record["hops"])
+        off=value != record["hops"]) if value else None
 
 
 def value_of(form, record):
