@@ -43,6 +43,8 @@ def arguments_of(given):
                         "by the other half, and write a topology")
     parser.add_argument("--out", metavar="FILE", help="the topology with what was fitted (default: that of --topology)")
     parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where collective_bench is")
+    for flag in ("--native", "--gpus", "--bytes"):  # of the predictions that were printed before: NEITHER says where they are
+        parser.add_argument(flag, help=argparse.SUPPRESS)
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments alone, before a build
     options = parser.parse_args(given)
     if bool(options.fit) != bool(options.system):

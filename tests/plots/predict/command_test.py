@@ -48,7 +48,7 @@ class Fit(InFolder):
                            (fit(CELLS, out, "--topology", CELLS), "nccl_cells.csv: "),
                            (run("predict", "--topology", B200, "--fit", CELLS), "go together"),
                            (fit(CELLS, out, "--fit-gpus", "2,many"), "not 'many'"),
-                           (run("predict", "--topology", B200), "rows of collective_bench --executor simulator")):
+                           (run("predict", "--topology", B200, "--native", "all_gather"), "rows of collective_bench --executor simulator")):
             with self.subTest(said):
                 self.assert_one_line(done, said)
 
