@@ -79,12 +79,6 @@ class OverLaunches(InFolder):
 
 
 class Outputs(InFolder):
-    def test_all_files_or_none(self):
-        (self.folder / "b.md").mkdir()
-        with self.assertRaises(IsADirectoryError):
-            files.write(self.folder, {"a.csv": "text", "b.md": "text"})
-        self.assertEqual([path.name for path in self.folder.iterdir()], ["b.md"])
-
     def test_a_place_that_is_a_file_is_one_line(self):
         place = self.folder / "out"
         place.write_text("mine", encoding="utf-8")

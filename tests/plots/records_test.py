@@ -87,12 +87,5 @@ class Reading(unittest.TestCase):
             baton.read(self.write("a.jsonl", {})).frame()
 
 
-class Committed(unittest.TestCase):
-    def test_the_results_of_this_tree_are_read(self):
-        records = baton.read(ROOT / "results/two-cores")
-        states = {row["state"] for row in records.rows()}
-        self.assertIn("timed", states)
-
-
 if __name__ == "__main__":
     unittest.main()

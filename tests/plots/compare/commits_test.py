@@ -73,11 +73,6 @@ class Launches(InFolder):
             program.run("compare", lambda: commits.build(ROOT, "cpu", "collective_bench"))
         self.assertEqual(said.getvalue().splitlines()[1:], [f"compare: cmake --preset cpu failed in {ROOT}:", "first", "second", "third"])
 
-    def test_arguments_are_those_of_run_bench(self):
-        self.assertEqual(commits.program_of(["operator", "--ranks", "2"]), ("operator_bench", ["--ranks", "2"]))
-        self.assertEqual(commits.program_of(["--ranks", "2"]), ("collective_bench", ["--ranks", "2"]))
-        self.assertEqual(commits.tree_of("."), ROOT)
-
     def test_the_check_counts_intervals_and_verdicts(self):
         twins = [record("all_scan"), record("all_scan_twin")]
         fast = self.bench("fast", *twins)

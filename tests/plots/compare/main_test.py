@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from plots.compare.example import InFolder, launches, record, simulated, skipped
-from plots.example import ROOT, command, model
+from plots.example import ROOT, command
 
 STEADY = (1.0, 1.002, 0.998, 1.001, 0.999, 1.0)
 SLOW = [1.05 * one for one in STEADY]
@@ -30,12 +30,6 @@ class Output(InFolder):
         lines = [line for line in done.stdout.splitlines() if not line.startswith(("# A:", "# B:"))]
         self.assertLessEqual(max(map(len, lines)), 100)
         self.assertIn("# all cases: mpi/ranks:1234/exclusive_scan/forward/isolated/blocks:auto", done.stdout)
-
-    def test_cases_of_one_name_keep_what_tells_them_apart(self):
-        a = [one for ranks in (2, 4) for one in launches(STEADY, ranks=ranks)]
-        lines = self.compare(a, a).stdout.splitlines()
-        self.assertEqual([line.split()[-1] for line in lines if line.startswith("same")],
-                         ["all_scan/ranks:2", "all_scan/ranks:4"])
 
     def test_names_that_do_not_fit_are_not_cut(self):
         long = "a_collective_of_an_unusually_long_name"
@@ -99,14 +93,6 @@ class Output(InFolder):
         self.assertEqual((told["exit_code"], case["verdict"], case["launches"]), (5, "slower", [6, 6]))
         self.assertAlmostEqual(case["ratio"], 1.05, places=6)
 
-    def test_rows_of_models_are_compared_line_by_line(self):
-        def rows(run, factors):
-            return [model("zeco", line=line, run=run, launch=number, seconds=[1e-3 * factor] * 2, machine={"cpu": "c"})
-                    for line in ("split", "full") for number, factor in enumerate(factors, start=1)]
-        done = self.compare(rows("a", STEADY), rows("b", SLOW))
-        self.assertEqual((done.returncode, self.verdicts(done)), (5, ["slower", "slower"]), done.stderr)
-        self.assertIn("zeco/split", done.stdout)
-
     def test_folders_hold_files_of_records(self):
         for side, factors in (("a", STEADY), ("b", SLOW)):
             (self.folder / side).mkdir()
@@ -121,11 +107,6 @@ class Output(InFolder):
         self.assertEqual((done.returncode, self.verdicts(done)), (0, ["same"]))
         self.assertIn("6+5", done.stdout)
         self.assertIn("b.jsonl:6:", done.stderr)
-
-    def test_a_case_whose_only_line_is_torn_is_missing(self):
-        a, b = (self.write(name, [record(), record("ring_scan")]) for name in ("a.jsonl", "b.jsonl"))
-        b.write_text(b.read_text(encoding="utf-8")[:-40], encoding="utf-8")
-        self.assertEqual(self.run_on(a, b).returncode, 5)
 
 
 class Refusals(InFolder):

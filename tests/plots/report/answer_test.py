@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the answer says of measured exchanges and layers, and that it never says more than the intervals do."""
 
-import random
 import unittest
 
-from baton.report import layout, ranking
+from baton.report import layout
 from plots.example import ROOT
 from plots.report.example import (
     SCANS,
@@ -60,14 +59,6 @@ class Exchanges(unittest.TestCase):
         self.assertNotIn("[", text)
         self.assertIn("Exchange in 1 launch only: another launch may say otherwise", text)
 
-    def test_equals_seldom_make_a_winner(self):
-        draw, named = random.Random(4), 0
-        for _ in range(200):
-            made = [one for name in "abcd" for one in scan(name, factors=[draw.gauss(1, 0.05) for _ in range(3)])]
-            (contest,) = session(made).contests
-            named += ranking.has_winner(ranking.rank(contest))
-        self.assertLessEqual(named, 10)
-
     def test_what_lies_within_the_margin_is_a_tie(self):
         text = told(scan("all_scan", 100), scan("two_shot", 100.8, 0.0001), scan("all_gather_scan", 150))
         self.assertIn("a tie of all_scan, 100 us [97.5, 103], and two_shot, which takes 1.008 [1.00", text)
@@ -76,10 +67,6 @@ class Exchanges(unittest.TestCase):
         text = told(scan("all_scan", 100), scan("two_shot", 105, 0.0001), scan("ring_scan", 110, 0.2),
                     scan("all_gather_scan", 150))
         self.assertRegex(text, r"from ring_scan, which takes 1\.1\d \[0\.\d+, 1\.\d+\] times as long")
-
-    def test_the_least_must_beat_every_other(self):
-        text = told(scan("all_scan", 100, 0.001), scan("two_shot", 101, 0.2), scan("all_gather_scan", 150))
-        self.assertIn("cannot tell all_scan, 100 us [97.7, 102], from two_shot", text)
 
     def test_gpus_come_before_processors_and_both_are_said(self):
         found = paragraphs(scans(), gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001))

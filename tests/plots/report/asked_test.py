@@ -38,20 +38,12 @@ class Layers(unittest.TestCase):
         for rule in ("GDN", "KDA", "RWKV-7", "DeltaNet"):
             self.assertIn(f"{rule} attention, ", text)
 
-    def test_forward_alone(self):
-        self.assertIn("GDN attention, forward pass, 1024 tokens a rank, 4 heads of 128, f32, 4 ranks on processors, 2 compared: fastest is zeco",
-                      self.first(rivals(attention="gdn", which="forward")))
-
     def test_each_of_several_passes_has_its_winner(self):
         made = rivals(), rivals(which="forward", pair=(("lasp2", 0.3), ("zeco", 0.5))), rivals(which="backward")
         text = self.first(*made)
         self.assertIn("both passes, 1024 tokens a rank, 4 heads of 128, f32, 4 ranks on processors, 2 compared: fastest is zeco", text)
         self.assertIn("Forward pass: fastest is lasp2, 300 us", text)
         self.assertIn("Backward pass: fastest is zeco", text)
-
-    def test_softmax_alone(self):
-        pair = (("ring_attention_zigzag", 1.0), ("all_gather_kv", 1.5))
-        self.assertIn("2 compared: fastest is ring_attention_zigzag", self.first(rivals(pair=pair, scan="", gate="none", attention="softmax")))
 
     def test_one_method_has_its_time_and_what_it_is_beside(self):
         self.assertRegex(self.first(layer("zeco", 1.5), local(1.0, 0.001)),
@@ -90,9 +82,6 @@ class Layers(unittest.TestCase):
     def test_a_layer_begins_with_no_word_on_exchanges_nor_an_exchange_ends_with_one_on_layers(self):
         self.assertNotIn("Exchange", paragraphs(rivals()))
         self.assertNotIn("Layer", paragraphs(rivals(scan)))
-
-    def test_a_model_alone(self):
-        self.assertIn("2 compared: fastest is zeco", self.first(models(), heading="Model"))
 
 
 class Settings(unittest.TestCase):

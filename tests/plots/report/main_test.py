@@ -5,7 +5,7 @@ import unittest
 
 from plots.compare.example import InFolder
 from plots.example import ROOT
-from plots.report.example import failed, layer, report, scan, simulated
+from plots.report.example import failed, layer, report, scan
 
 
 def rivals(fastest="all_scan", **changes):
@@ -27,31 +27,12 @@ class Command(InFolder):
         self.assertIn("fastest is all_scan", said(report("--terminal", path)))
         self.assertIn("fastest is all_gather_scan", said(report("--session", "s1", path)))
 
-    def test_records_without_a_session_are_parted_by_commit(self):
-        path = self.write("r.jsonl", rivals("all_gather_scan") + rivals(commit="new", time="2030-01-02T00:00:00Z"))
-        done = report(path)
-        self.assertIn("fastest is all_scan", said(done))
-        self.assertIn("commit new;", said(done))
-
     def test_files_of_a_folder_make_one_session(self):
         self.write("a.jsonl", rivals(session="s")[:3])
         self.write("b.jsonl", rivals(session="s")[3:])
         done = report(self.folder)
         self.assertEqual(done.stderr, "")
         self.assertIn("2 compared: fastest is all_scan", said(done))
-
-    def test_measured_and_simulated_files_of_a_folder_are_told_apart(self):
-        for program, made in (("collectives", scan), ("operators", layer)):
-            names = ("all_scan", "all_gather_scan") if made is scan else ("zeco", "lasp2")
-            measured = [one for number, name in enumerate(names) for one in made(name, 100 + 50 * number, session="s")]
-            grown = [simulated(made(name, 7.89 + 23.4 * number, ranks=512, session="s"))
-                     for number, name in enumerate(names)]
-            self.write(f"{program}.jsonl", measured)
-            self.write(f"simulated_{program}.jsonl", [one for group in grown for one in group])
-        text = report(self.folder).stdout
-        start, end = text.index("~ Simulated"), text.index("Verified ")
-        self.assertIn("512", text[start:end])
-        self.assertNotRegex(text[:start] + text[end:], r"512|7\.89|31\.3|~|somewhere")
 
     def test_runs_that_leave_the_traces_of_the_page_are_printed(self):
         path = self.write("r.jsonl", rivals() + layer("zeco", 100) + layer("lasp2", 120))
@@ -73,13 +54,6 @@ class Command(InFolder):
         done = report(self.write("r.jsonl", rivals() + failed()))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("Failures 1 failed of 3 rows", said(done))
-
-    def test_a_torn_line_is_left_out_with_a_word(self):
-        path = self.write("r.jsonl", rivals())
-        path.write_text(path.read_text(encoding="utf-8") + '{"half', encoding="utf-8")
-        done = report(path)
-        self.assertIn("not a whole record", done.stderr)
-        self.assertIn("fastest is all_scan", said(done))
 
     def test_older_sessions_are_said_to_be_there(self):
         path = self.write("r.jsonl", rivals(session="old") + rivals(session="new", time="2031-01-01T00:00:00Z"))

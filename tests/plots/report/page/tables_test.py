@@ -9,7 +9,7 @@ from plots.example import skipped
 from plots.report import example
 from plots.report.example import crowded, failed, layer, scan, session
 from plots.report.page import pages
-from plots.report.page.pages import layers, scans, simulated_each, whole
+from plots.report.page.pages import layers, scans, whole
 
 
 def tables_of(text):
@@ -38,11 +38,6 @@ class Tables(unittest.TestCase):
         self.assertIn({True}, kinds)
         for (said, _), kind in zip(found, kinds):
             self.assertEqual("simulated:" in said, kind == {True}, said)
-
-    def test_softmax_and_linear_methods_are_ranked_apart(self):
-        found = tables_of(pages.html_of(session(layers())))
-        self.assertEqual([("Softmax" in said, any("softmax" in row[0] for row in rows)) for said, rows in found],
-                         [(False, False), (True, True)])
 
     def test_the_fastest_comes_first_with_the_ratio_of_the_others(self):
         (_, rows), = tables_of(pages.html_of(session(scan("ring_scan", 150), scan("all_scan", 100))))
@@ -93,12 +88,6 @@ class Tables(unittest.TestCase):
         self.assertNotIn("<button>chunk</button>", text)
         text = pages.html_of(session(layer("zeco", chunk=64), layer("zeco", chunk=128), layer("lasp2", 1.2, chunk=64)))
         self.assertIn("<button>chunk</button>", text)
-
-
-class Simulated(unittest.TestCase):
-    def test_a_page_of_simulated_rows_alone(self):
-        text = pages.html_of(session(simulated_each(scans())))
-        self.assertTrue(all(row[0].endswith(" ~") for _, rows in tables_of(text) for row in rows))
 
 
 if __name__ == "__main__":
