@@ -87,25 +87,25 @@ class Case:
 Side = collections.namedtuple("Side", "cases files pairs")
 
 
-def read(place):
+def read(path):
     """Reads a file of records, or all *.jsonl of a folder. Throws Refused and results.ResultsError."""
-    place = pathlib.Path(place)
-    files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    path = pathlib.Path(path)
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files:
-        raise Refused(f"{place}: no *.jsonl in this folder")
-    return side_of(results.load(files), place)
+        raise Refused(f"{path}: no *.jsonl in this folder")
+    return side_of(results.load(files), path)
 
 
-def side_of(records, place):
-    """The side that these records make; `place` says where they are from. Throws Refused."""
+def side_of(records, path):
+    """The side that these records make; `path` says where they are from. Throws Refused."""
     cases, pairs = collections.defaultdict(Case), {}
     for record in records:
-        cases[key_of(record, place)].add(record)
+        cases[key_of(record, path)].add(record)
         if "pair" in record:
             pairs[launch_of(record)] = record["pair"]
     if not cases:
-        raise Refused(f"{place}: no records of this suite")
-    return Side(dict(cases), place, pairs)
+        raise Refused(f"{path}: no records of this suite")
+    return Side(dict(cases), path, pairs)
 
 
 def without(side, names):
@@ -113,10 +113,10 @@ def without(side, names):
     return side._replace(cases={name: case for name, case in side.cases.items() if name not in set(names)})
 
 
-def key_of(record, place):
+def key_of(record, path):
     """The name that joins a case of two sides. Throws Refused for records from before they had one."""
     if "case" not in record:
-        raise Refused(f"{place}: records of commit {record.get('commit')} have no key 'case', and nothing else tells it; measure them anew")
+        raise Refused(f"{path}: records of commit {record.get('commit')} have no key 'case', and nothing else tells it; measure them anew")
     parts = [record["case"]]
     if record.get("scan"):
         parts.append(f"scan:{record['scan']}")

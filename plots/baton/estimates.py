@@ -126,8 +126,8 @@ def holm(p_values, level):
     """
     rejected = [False] * len(p_values)
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
-    for place, index in enumerate(order):
-        if p_values[index] > level / (len(p_values) - place):
+    for rank, index in enumerate(order):
+        if p_values[index] > level / (len(p_values) - rank):
             break
         rejected[index] = True
     return rejected

@@ -13,13 +13,13 @@ class Records:
     """Takes records, and gives back each as a mapping that cannot be changed."""
 
     def __init__(self):
-        self._places, self._values = {}, {}
+        self._indices, self._values = {}, {}
 
     def add(self, record):
         keys = tuple(record)
-        if keys not in self._places:
-            self._places[keys] = {key: place for place, key in enumerate(keys)}
-        return Record(self._places[keys], tuple(map(self._packed, record.values())))
+        if keys not in self._indices:
+            self._indices[keys] = {key: index for index, key in enumerate(keys)}
+        return Record(self._indices[keys], tuple(map(self._packed, record.values())))
 
     def _packed(self, value):
         of_type = type(value)
@@ -39,26 +39,26 @@ class Records:
 class Record(collections.abc.Mapping):
     """One of them. A list is made anew for each who asks."""
 
-    __slots__ = ("_places", "_values")
+    __slots__ = ("_indices", "_values")
 
-    def __init__(self, places, values):
-        self._places, self._values = places, values
+    def __init__(self, indices, values):
+        self._indices, self._values = indices, values
 
     def __getitem__(self, key):
-        return unpacked(self._values[self._places[key]])
+        return unpacked(self._values[self._indices[key]])
 
     def get(self, key, default=None):
-        place = self._places.get(key)
-        return default if place is None else unpacked(self._values[place])
+        index = self._indices.get(key)
+        return default if index is None else unpacked(self._values[index])
 
     def __contains__(self, key):
-        return key in self._places
+        return key in self._indices
 
     def __iter__(self):
-        return iter(self._places)
+        return iter(self._indices)
 
     def __len__(self):
-        return len(self._places)
+        return len(self._indices)
 
     def __repr__(self):
         return repr(dict(self))

@@ -190,11 +190,11 @@ def widest(records, *free):
     return max(groups.values(), key=width, default=[])
 
 
-def points(records, place):
-    """Returns {place(record): record}. Of several block counts it takes `auto`, or else the fastest."""
+def points(records, key_of):
+    """Returns {key_of(record): record}. Of several block counts it takes `auto`, or else the fastest."""
     best = {}
     for record in records:
-        where = place(record)
+        where = key_of(record)
         if where not in best or _preference(record) < _preference(best[where]):
             best[where] = record
     return best

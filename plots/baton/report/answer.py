@@ -83,28 +83,28 @@ def asked(session):
     found, on_one_gpu = [], bool(one_gpu.works(session))
     for heading, bench in BENCHES.items():
         questions = [one for one in choice.questions(session, bench) if not (on_one_gpu and one.main.on_gpus)]
-        found += [answered(session, heading, one, place, questions[0].main) for place, one in enumerate(questions)]
+        found += [answered(session, heading, one, number, questions[0].main) for number, one in enumerate(questions)]
         ran = [record for record in session.measured if record["bench"] == bench and not (on_one_gpu and record.get("device"))]
         if ran and not questions:
             found.append(Asked(heading, None, "", [(unsaid(ran), MUST)]))
     return found
 
 
-def answered(session, heading, question, place, before):
-    """The Asked of a question, the `place`th of its bench; its title has only what differs from the contest `before`."""
-    contest, together = question.main, settings.places(question)
+def answered(session, heading, question, number, before):
+    """The Asked of a question, the `number`th of its bench; its title has only what differs from the contest `before`."""
+    contest, together = question.main, settings.alike(question)
     over = settings.summary(together)
     varying = settings.varying(question.contests)
-    shared = [axis for axis, text in axes.phrases(contest).items() if place and axes.phrases(before)[axis] == text]
+    shared = [axis for axis, text in axes.phrases(contest).items() if number and axes.phrases(before)[axis] == text]
     title = axes.heading(contest, *(settings.varying(together) if over else ()), *shared, *(OF_MODELS if contest.is_model else ()))
-    worth = OTHER_QUESTION - place if place else MUST
+    worth = OTHER_QUESTION - number if number else MUST
     if len(contest.competitors) < 2:
         return Asked(heading, contest, title, [(costs.alone(contest), worth), (alone_elsewhere(question, varying), worth),
                                                  (costs.matters(contest) if costs.cost_of_exchange(contest) else "", COST)])
-    winner, further = findings.winner(contest), min(worth, OTHER_SETTING) if place else MUST
+    winner, further = findings.winner(contest), min(worth, OTHER_SETTING) if number else MUST
     parts = [(over, worth), (f"{at(contest, settings.varying(together))}: {words.lowered(winner)}", further) if over else (winner, worth),
             ("" if over and not contest.is_layer else findings.slower(contest), further), (findings.lost(contest), further)]
-    parts += [] if place else details(session, contest)
+    parts += [] if number else details(session, contest)
     return Asked(heading, contest, title, parts + elsewhere(question, together if over else [contest], varying, worth))
 
 

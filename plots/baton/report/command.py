@@ -17,7 +17,7 @@ it that have some. Of two sessions a sentence says which is faster where both me
 
 def main(arguments):
     options = arguments_of(arguments)
-    found = sessions.read(options.places, options.session)
+    found = sessions.read(options.paths, options.session)
     for session in found:
         session.interrupted = options.interrupted
     if options.traces:
@@ -35,9 +35,9 @@ def main(arguments):
 def arguments_of(given):
     parser = argparse.ArgumentParser(prog="./run report", usage=USAGE, description=__doc__, epilog=EPILOG,
                                      allow_abbrev=False)
-    parser.add_argument("places", nargs="+", metavar="FILES_OR_FOLDERS", help="files of records, or folders of *.jsonl")
+    parser.add_argument("paths", nargs="+", metavar="FILES_OR_FOLDERS", help="files of records, or folders of *.jsonl")
     parser.add_argument("--terminal", action="store_true", help="print the answer (also without --out)")
-    parser.add_argument("--session", metavar="S", help="answer this session, or all (default: the newest of each place)")
+    parser.add_argument("--session", metavar="S", help="answer this session, or all (default: the newest of each)")
     parser.add_argument("--interrupted", action="store_true", help="say that the run ended before its time, which no record "
                         "tells")
     parser.add_argument("--traces", action="store_true", help="print the runs that leave the traces which the page "
@@ -47,10 +47,10 @@ def arguments_of(given):
 
 
 def hint(session):
-    """What else the place has, where it has several sessions."""
+    """Which older sessions the file or folder has."""
     if not session.others:
         return []
-    return textwrap.wrap(f"{words.count(len(session.others), 'older session')} in {session.place}: add --session all, or --session "
+    return textwrap.wrap(f"{words.count(len(session.others), 'older session')} in {session.path}: add --session all, or --session "
                          f"'{session.others[0]}'.", layout.COLUMNS, break_on_hyphens=False)
 
 
@@ -58,7 +58,7 @@ def terminal(found):
     """The answers of all sessions; where there are several, each under the name of its records, and of two how they differ."""
     blocks, letters = [], ["A: ", "B: "] if len(found) == 2 else [""] * len(found)
     for letter, session in zip(letters, found):
-        heading = [f"# {letter}{session.place}, session {session.name}"] if len(found) > 1 else []
+        heading = [f"# {letter}{session.path}, session {session.name}"] if len(found) > 1 else []
         blocks.append("\n".join([*heading, *answer.lines(session), *hint(session)]))
     if len(found) == 2:
         blocks.append("\n".join(textwrap.wrap(between.sentence(*found), layout.COLUMNS, break_on_hyphens=False)))

@@ -95,7 +95,7 @@ def sentence(each, before, is_alone):
     if any(len(one.competitors) < 2 for one in each.contests):
         times = [f"{words.time_of(costs.row_of(one))} at {ends(each.axis, [one], True)}" for one in each.contests]
         return f"~ {before}{subject(each)}{machine}: {last.label_of(costs.row_of(last))} takes {words.names(times, MOST_TIMES)}."
-    parts = [f"{clause(names)} at {ends(each.axis, places, number == 0)}" for number, (names, places) in enumerate(leaders(each))]
+    parts = [f"{clause(names)} at {ends(each.axis, contests, number == 0)}" for number, (names, contests) in enumerate(leaders(each))]
     text = f"~ {before}{subject(each)}{machine}: {'; '.join(parts)}"
     lasp2, first = ranking.lasp2_of(last) if last.kind in (SCAN, LINEAR) else None, last.best
     slower = lasp2 if lasp2 not in (None, first) else findings.runner_up_of(ranking.rank(last))
@@ -121,10 +121,10 @@ def value(contest, axis):
     return words.binary_size(contest[axis]) if axis == "state_bytes" else str(contest[axis])
 
 
-def ends(axis, places, is_named):
+def ends(axis, contests, is_named):
     """The ends of rising values of an axis, such as `4 to 256 ranks`."""
-    values = [value(place, axis) for place in (places[0], places[-1])]
-    text = values[0] if len(places) == 1 else " to ".join(values)
+    values = [value(one, axis) for one in (contests[0], contests[-1])]
+    text = values[0] if len(contests) == 1 else " to ".join(values)
     return text + {"ranks": " ranks", "tokens": " tokens a rank"}.get(axis, "") * is_named
 
 

@@ -16,11 +16,11 @@ ALL = "all"  # the name that asks for every session
 
 
 class Session:
-    """The records of one session: `name` as --session takes it, `place` the file or folder that they come from, `others`
-    the names of sessions of that place that nobody asked for, and `interrupted` whether it ended before its time."""
+    """The records of one session: `name` as --session takes it, `path` the file or folder that they come from, `others`
+    the names of sessions there that nobody asked for, and `interrupted` whether it ended before its time."""
 
-    def __init__(self, name, place, records):
-        self.name, self.place, self.records, self.others, self.interrupted = name, place, records, [], False
+    def __init__(self, name, path, records):
+        self.name, self.path, self.records, self.others, self.interrupted = name, path, records, [], False
 
     @functools.cached_property
     def contests(self):
@@ -63,30 +63,30 @@ class Session:
         return list(dict.fromkeys(values))
 
 
-def read(places, wanted=None):
-    """Returns the newest session of each place, or all that are named `wanted`, or ALL, in the order of the places.
+def read(paths, wanted=None):
+    """Returns the newest session of each path, or all that are named `wanted`, or ALL, in the order of the paths.
 
-    A place is a file of records, a folder with *.jsonl, or a folder of such folders. Throws cases.Refused and
+    A path is a file of records, a folder with *.jsonl, or a folder of such folders. Throws cases.Refused and
     results.ResultsError.
     """
-    found = [session for place in places for folder in folders_of(place) for session in chosen(folder, wanted)]
+    found = [session for path in paths for folder in folders_of(path) for session in chosen(folder, wanted)]
     if not found:
         hint = f"no records of session '{wanted}'" if wanted else "no records of this suite"
-        raise cases.Refused(f"{', '.join(map(str, places))}: {hint}")
+        raise cases.Refused(f"{', '.join(map(str, paths))}: {hint}")
     return found
 
 
-def folders_of(place):
-    """Yields the place itself if it is a file or has *.jsonl, else the folders below it that have some."""
-    place = pathlib.Path(place)
-    if not place.is_dir() or next(place.glob("*.jsonl"), None):
-        return [place]
-    return sorted({path.parent for path in place.rglob("*.jsonl")})
+def folders_of(path):
+    """Yields the path itself if it is a file or has *.jsonl, else the folders below it that have some."""
+    path = pathlib.Path(path)
+    if not path.is_dir() or next(path.glob("*.jsonl"), None):
+        return [path]
+    return sorted({path.parent for path in path.rglob("*.jsonl")})
 
 
-def chosen(place, wanted):
+def chosen(path, wanted):
     """Returns the sessions of one file or folder that --session asks for: those of this name, all, or the newest one."""
-    sessions = every(place)
+    sessions = every(path)
     if wanted:
         return [session for session in sessions if wanted in (session.name, ALL)]
     if not sessions:
@@ -96,13 +96,13 @@ def chosen(place, wanted):
     return [newest]
 
 
-def every(place):
+def every(path):
     """Returns all sessions of one file or folder, in the order of their first records."""
-    files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     found = collections.defaultdict(list)
     for record in results.load(files):
         found[session_of(record)].append(record)
-    return [Session(name, place, records) for name, records in found.items()]
+    return [Session(name, path, records) for name, records in found.items()]
 
 
 def session_of(record):

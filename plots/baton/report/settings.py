@@ -13,7 +13,7 @@ PLURALS = {"state_bytes": "sizes", "tokens": "numbers of tokens", "ranks": "numb
 CADENCES = {"graph": "as CUDA graphs"}
 
 
-def places(question):
+def alike(question):
     """The contests that share sentences, the main one first: with rows enough in common, and launches enough if it has."""
     main = question.main
     if len(main.competitors) < 2:
@@ -36,10 +36,10 @@ def summary(found):
     if not ranking.rank(found[0]).judged:
         return f"{where(found)}, in one launch each, least time has {tally(leaders(found), found)}."
     winners = collections.defaultdict(list)
-    for place in found:
-        ranks = ranking.rank(place)
-        if ranking.has_winner(ranks) and not place.lost:
-            winners[ranks.first.name].append(place)
+    for one in found:
+        ranks = ranking.rank(one)
+        if ranking.has_winner(ranks) and not one.lost:
+            winners[ranks.first.name].append(one)
     labels = labels_of(found)
     if always := [labels[name] for name, won in winners.items() if len(won) == len(found)]:
         return f"{where(found)}, {always[0]} is fastest. {slower(found)}".strip()
@@ -54,29 +54,29 @@ def summary(found):
 
 def labels_of(found):
     labels = {}
-    for place in found:
-        for row in place.competitors:  # a label may be shorter where fewer rows are
-            labels.setdefault(row.name, place.label_of(row))
+    for one in found:
+        for row in one.competitors:  # a label may be shorter where fewer rows are
+            labels.setdefault(row.name, one.label_of(row))
     return labels
 
 
 def level_in(found):
     """The names of the rows that nothing beats in any of these settings, those with the least times first."""
-    level = collections.Counter(row.name for place in found for row in (ranking.rank(place).first, *ranking.rank(place).unbeaten))
+    level = collections.Counter(row.name for one in found for row in (ranking.rank(one).first, *ranking.rank(one).unbeaten))
     return [name for name, number in level.items() if number == len(found)]
 
 
 def leaders(found):
     """{label: settings}: who has the least time where."""
     least, labels = collections.defaultdict(list), labels_of(found)
-    for place in found:
-        least[labels[place.best.name]].append(place)
+    for one in found:
+        least[labels[one.best.name]].append(one)
     return least
 
 
 def undecided(found):
     """In how many settings the launches do not tell."""
-    doubtful = [place for place in found if ranking.rank(place).verdict == ranking.CANNOT_TELL]
+    doubtful = [one for one in found if ranking.rank(one).verdict == ranking.CANNOT_TELL]
     if not doubtful:
         return ""
     return f"The launches cannot tell in {listed(doubtful, found)}." if len(doubtful) < len(found) \
@@ -86,8 +86,8 @@ def undecided(found):
 def slower(found):
     """Who is slower than the fastest in each of these settings, two of them at most, and by how much."""
     behind, labels = collections.defaultdict(list), labels_of(found)
-    for place in found:
-        ranks = ranking.rank(place)
+    for one in found:
+        ranks = ranking.rank(one)
         for row in ranks.beaten:
             behind[row.name].append(row.ratio_to(ranks.first).value)
     names = sorted((name for name, ratios in behind.items() if len(ratios) == len(found)),
@@ -103,7 +103,7 @@ def noun(contest):
 def tally(of_names, found):
     """Such as `all_scan in 4 of 6 (64 KiB to 512 KiB) and two_shot in 1 (2 MiB)`, the most frequent first."""
     ordered = sorted(of_names.items(), key=lambda one: -len(one[1]))
-    return words.names([f"{name} in {listed(places, found, number == 0)}" for number, (name, places) in enumerate(ordered)])
+    return words.names([f"{name} in {listed(some, found, number == 0)}" for number, (name, some) in enumerate(ordered)])
 
 
 def listed(some, found, is_whole=True):
@@ -153,8 +153,8 @@ def parts(found, differ):
     if "cadence" in differ and len(differ) == 2:
         (other,) = (axis for axis in differ if axis != "cadence")
         groups = collections.Counter(one["cadence"] for one in found)
-        return ", ".join(f"{number}{'' if place else f' {plural(other)}'} {CADENCES.get(cadence, cadence)}"
-                         for place, (cadence, number) in enumerate(groups.items()))
+        return ", ".join(f"{count}{'' if index else f' {plural(other)}'} {CADENCES.get(cadence, cadence)}"
+                         for index, (cadence, count) in enumerate(groups.items()))
     return ", ".join(f"{count} {plural(axis)}" for axis, count in counts.items())
 
 

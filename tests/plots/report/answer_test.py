@@ -172,7 +172,7 @@ class Layout(unittest.TestCase):
         found = [one for place in sessions.folders_of(ROOT / "results") for one in sessions.every(place)]
         self.assertGreater(len(found), 5)
         for made in found:
-            with self.subTest(place=made.place, session=made.name):
+            with self.subTest(path=made.path, session=made.name):
                 self.assert_whole(made)
 
     def test_every_kind_of_session_is_answered_whole(self):

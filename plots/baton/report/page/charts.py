@@ -158,6 +158,6 @@ def bar(contest, row):
                     note(contest.label_of(row), contest, row))
 
 
-def place(group):
+def without_machine(group):
     """What contests of several sessions share that stand side by side."""
     return group._replace(host="", machine="", placement="")

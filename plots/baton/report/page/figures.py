@@ -14,9 +14,9 @@ AT_FIRST = 6  # figures of a section that are open; the others are behind a clic
 Figure = collections.namedtuple("Figure", "title svg caption")
 
 
-def section(place, name, title, make):
+def section(number, name, title, make):
     """The Section of the charts that `make` finds in the contests of a session."""
-    return Section(place, name, title, title, "report/page/figures.html", functools.partial(of_kind, make))
+    return Section(number, name, title, title, "report/page/figures.html", functools.partial(of_kind, make))
 
 
 def of_kind(make, content):
@@ -29,7 +29,7 @@ def figures(sessions, letters, make):
     places = {}
     for letter, session in zip(letters, sessions):
         for subject, chart in make(session.contests):
-            beside = subject._replace(group=charts.place(subject.group))
+            beside = subject._replace(group=charts.without_machine(subject.group))
             places.setdefault(subject if letter in places.get(beside, ()) else beside, {})[letter] = chart
     for subject in sorted(places, key=lambda one: order(one, places[one].values())):
         yield side_by_side(places[subject], letters)

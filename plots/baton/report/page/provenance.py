@@ -44,7 +44,7 @@ def facts_of(machine):
 
 
 def heading(session, letter):
-    return (f"{letter}: " if letter else "") + f"{session.place}, session {session.name}"
+    return (f"{letter}: " if letter else "") + f"{session.path}, session {session.name}"
 
 
 def unique(values):
@@ -70,8 +70,8 @@ def runs(session):
 
 def files(session, out):
     """Yields (name, link) of each file of records."""
-    place = pathlib.Path(session.place)
-    for path in sorted(place.glob("*.jsonl")) if place.is_dir() else [place]:
+    records = pathlib.Path(session.path)
+    for path in sorted(records.glob("*.jsonl")) if records.is_dir() else [records]:
         yield path.name, link(path, out)
 
 

@@ -5,9 +5,9 @@ import collections
 import importlib
 import pkgutil
 
-# `place` orders the sections, `name` is its anchor, `link` leads to it, and `title` stands above it. `make` takes the Content of
+# `order` sorts the sections, `name` is its anchor, `link` leads to it, and `title` stands above it. `make` takes the Content of
 # the page and returns what the template calls `of`; nothing if the page has no such section.
-Section = collections.namedtuple("Section", "place name link title template make")
+Section = collections.namedtuple("Section", "order name link title template make")
 # What the page is made of: the sessions, their letters, the page's file, and strips.Strips, which number the rows of tables.
 Content = collections.namedtuple("Content", "sessions letters out rows")
 

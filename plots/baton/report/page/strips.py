@@ -25,22 +25,22 @@ class Strips:
     def __init__(self):
         self.rows = []
 
-    def add(self, _name, places):
-        """Keeps a row and returns its number. `places` are [(letter of the session, contest, row)]."""
-        self.rows.append(places)
+    def add(self, _name, sides):
+        """Keeps a row and returns its number. `sides` are [(letter of the session, contest, row)]."""
+        self.rows.append(sides)
         return len(self.rows) - 1
 
     def json(self, repeat):
         """Returns the data as JSON; `repeat` makes the command that runs a record's case again."""
         most = self._most_ranks()
-        data = [[strip(letter, row, most, repeat) for letter, _, row in places] for places in self.rows]
+        data = [[strip(letter, row, most, repeat) for letter, _, row in sides] for sides in self.rows]
         # "</" would end the script that the data stand in, and "<!--" hide its end.
         return json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
 
     def _most_ranks(self):
         """The most ranks for which all ranks' times have room."""
         letters = collections.Counter()
-        for record in (record for places in self.rows for _, _, row in places for record in row.records[-MOST_LAUNCHES:]):
+        for record in (record for sides in self.rows for _, _, row in sides for record in row.records[-MOST_LAUNCHES:]):
             for rank in times_of(record):
                 letters[len(times_of(record))] += min(MOST_ROUNDS, len(rank)) * 4 // 3
         ranks = sorted(letters)

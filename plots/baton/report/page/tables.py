@@ -5,7 +5,7 @@ import collections
 
 from baton import cases, words
 from baton.report import axes, ranking
-from baton.report.page.charts import origin, place
+from baton.report.page.charts import origin, without_machine
 from baton.report.page.sections import Section
 from baton.report.rows import COMPUTE_ONLY, EXPOSED, LOCAL
 
@@ -23,13 +23,13 @@ MODES = {EXPOSED: 1, COMPUTE_ONLY: 2}  # their order behind the ranked rows
 
 
 def tables(sessions, letters, number_of):
-    """Yields the Tables. `letters` names the sessions; `number_of(row name, places)` numbers rows for strips,
-    where `places` are [(letter, contest, row)]."""
+    """Yields the Tables. `letters` names the sessions; `number_of(row name, shown)` numbers rows for strips,
+    where `shown` are [(letter, contest, row)]."""
     families = collections.defaultdict(dict)
     for letter, session in zip(letters, sessions):
         for contest in session.contests:
             entries = families[contest["bench"], contest.run_by, contest.group.topology, contest.kind, contest.wire, contest.model]
-            beside = place(contest.group)
+            beside = without_machine(contest.group)
             taken = letter in entries.get(beside, ())  # several machines of one session are no columns
             entries.setdefault(contest.group if taken else beside, {})[letter] = contest
     for of_family in sorted(families.values(), key=lambda entries: axes.importance(first_of(next(iter(entries.values()))))):
@@ -78,17 +78,17 @@ def rows(entry, letters, named, marks, number_of):
         for row in rows_of(contest):
             found[row.name].append((letter, contest, row))
     is_first, ranked = True, {letter: ranking.rank(contest) for letter, contest in entry.items()}
-    for name, places in found.items():
-        _, contest, row = places[0]
+    for name, shown in found.items():
+        _, contest, row = shown[0]
         cells = [Cell(label(contest, row), name.name)]
         cells += [Cell("" if name.name == LOCAL else name.mode.replace("_", " "))] * contest.is_layer
         cells += [Cell("simulator ~" if row.is_simulated else name.executor)]
         cells += [Cell(axes.value(contest, axis), axes.value_of(contest, axis)) for axis in named]
-        here = {letter: (contest_of, row_of) for letter, contest_of, row_of in places}
+        here = {letter: (contest_of, row_of) for letter, contest_of, row_of in shown}
         for letter in letters:
             made = outcome(*here[letter], ranked[letter], marks) if letter in here else {}
             cells += [made.get(column, Cell("")) for column in outcomes(contest.is_layer)]
-        yield TableRow(cells, is_first, number_of(name, places))
+        yield TableRow(cells, is_first, number_of(name, shown))
         is_first = False
 
 

@@ -18,7 +18,7 @@ HINT = 200  # bytes at a file's beginning that a trace's first key stands in
 
 def of_contests(session):
     """Yields an OfContest for each contest that the answer is about."""
-    rounds = dict(found(session.place))
+    rounds = dict(found(session.path))
     for subject, contest, ends in choice.ends(session):
         figures, missing = [], []
         for end, row in ends:
@@ -45,10 +45,10 @@ def figure(one, title):
             "svg": style.inlined(trace.draw(one, titles=False, most_messages=MOST_MESSAGES), title)}
 
 
-def found(place):
+def found(path_of_records):
     """Yields (case, traces.Round) of the traces in a folder; of a file of records, those beside it."""
-    place = pathlib.Path(place)
-    for path in sorted((place if place.is_dir() else place.parent).glob("*.json")):
+    records = pathlib.Path(path_of_records)
+    for path in sorted((records if records.is_dir() else records.parent).glob("*.json")):
         if not is_trace(path):
             continue
         try:
