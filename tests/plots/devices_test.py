@@ -2,20 +2,16 @@
 """Where NCCL and the executors of GPUs are looked for, and what is said where they are not."""
 
 import importlib
-import pathlib
-import tempfile
 import unittest
 from unittest import mock
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 from baton import devices
+from plots.example import InFolder
 
 
-class Devices(unittest.TestCase):
+class Devices(InFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         importlib.reload(devices)
         self.enterContext(mock.patch.object(devices, "LIBRARY", self.folder / "_cuda.so"))
 

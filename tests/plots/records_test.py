@@ -2,13 +2,10 @@
 """Records from Python: python3 -m unittest; frames are looked at where pandas is."""
 
 import importlib.util
-import json
-import pathlib
-import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 import baton
+from plots.example import InFolder, write
 
 RECORD = {"schema": 1, "case": "all_scan/tcp/ranks:2/", "bench": "collective", "name": "all_scan", "kind": "exclusive_scan",
           "direction": "forward", "heads": 1, "d_k": 4, "d_v": 2, "tokens": 8, "implementation": "schedule", "executor": "tcp",
@@ -18,16 +15,9 @@ RECORD = {"schema": 1, "case": "all_scan/tcp/ranks:2/", "bench": "collective", "
           "commit": "c0ffee", "time": "2026-01-31T12:00:00Z", "run": "one", "launch": 1}
 
 
-class Reading(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Reading(InFolder):
     def write(self, name, *changes):
-        path = self.folder / name
-        path.write_text("".join(json.dumps({**RECORD, **change}) + "\n" for change in changes))
-        return path
+        return write(self.folder / name, [{**RECORD, **change} for change in changes])
 
     def test_patterns_paths_and_folders(self):
         first = self.write("a.jsonl", {}, {"launch": 2})
@@ -65,7 +55,7 @@ class Reading(unittest.TestCase):
     def test_a_row_for_each_round_and_rank(self):
         bare = {key: value for key, value in RECORD.items() if key != "rank_seconds"}
         path = self.write("a.jsonl", {})
-        (self.folder / "b.jsonl").write_text(json.dumps({**bare, "case": "simulated"}) + "\n")
+        write(self.folder / "b.jsonl", [{**bare, "case": "simulated"}])
         rows = baton.read(path).rows("rounds")
         self.assertEqual(len(rows), 6)
         self.assertEqual([(row["round"], row["rank"], row["seconds"]) for row in rows][3:5], [(0, 1, 2e-6), (1, 1, 2e-6)])

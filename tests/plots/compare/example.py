@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Made-up records for the tests of compare/, and a way to run it as a user does."""
 
-import json
-import pathlib
-import tempfile
-import unittest
-
 from plots import example
 
 BASE = 100e-6  # seconds of a round
@@ -39,20 +34,13 @@ def launches(factors, run="a", pairs=None, **changes):
             for number, factor in enumerate(factors, start=1)]
 
 
-class InFolder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class InFolder(example.InFolder):
     def compare(self, a, b, *arguments):
         """What compare says of these records."""
         return self.run_on(self.write("a.jsonl", a), self.write("b.jsonl", b), *arguments)
 
     def write(self, name, records):
-        path = self.folder / name
-        path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
-        return path
+        return example.write(self.folder / name, records)
 
     def run_on(self, *arguments):
         return example.run("compare", *arguments)
