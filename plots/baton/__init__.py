@@ -11,6 +11,6 @@
 """
 
 from baton.native import main, native, start_ranks
-from baton.records import Error, Records, read
+from baton.frames import Error, Records, read
 
 __all__ = ["Error", "Records", "main", "native", "read", "start_ranks"]

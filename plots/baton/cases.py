@@ -48,8 +48,7 @@ class Case:
     @property
     def state(self):
         """The worst that happened to the case in any launch; skipped only if it was timed in none."""
-        states = {state_of(record) for record in self.records}
-        return next(state for state in (FAILED, WRONG, TIMED, SKIPPED) if state in states)
+        return worst(self.records)
 
     @property
     def reason(self):
@@ -133,6 +132,12 @@ def launch_of(record):
 def _pair(run, launch):
     """The same pair for all cases of a launch."""
     return run, launch
+
+
+def worst(records):
+    """The worst state of some records; SKIPPED only if all of them were."""
+    states = set(map(state_of, records))
+    return next(state for state in (FAILED, WRONG, TIMED, SKIPPED) if state in states)
 
 
 def state_of(record):

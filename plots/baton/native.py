@@ -14,7 +14,7 @@ import operator
 import sys
 
 from baton import devices, ranks
-from baton.records import Error
+from baton.frames import Error
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
 

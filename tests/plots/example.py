@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Made-up records for the tests of the package, and a way to run its commands as a user does."""
 
+import contextlib
+import importlib
+import io
 import json
 import os
 import pathlib
@@ -9,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+from baton import program
+from baton.__main__ import COMMANDS
 from baton.upgrade import upgraded
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -134,6 +139,18 @@ def python(program, *words):
     return [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r})\n{program}", *words]
 
 
+def run_here(*words):
+    """What a command of the package does, without a process of its own."""
+    name, *arguments = map(str, words)
+    code, said, complained = 0, io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(complained):
+        try:
+            program.run(name, lambda: importlib.import_module(COMMANDS[name]).main(arguments))
+        except SystemExit as end:
+            code = end.code or 0
+    return subprocess.CompletedProcess(words, code, said.getvalue(), complained.getvalue())
+
+
 def run(*words, **changes):
-    """What a command of the package did; `changes` are variables of its environment."""
+    """What a command of the package did as a process; `changes` are variables of its environment."""
     return subprocess.run(command(*words), capture_output=True, text=True, check=False, env={**os.environ, **changes})

@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 import unittest
 
-from plots.example import ROOT, run
+from plots.example import ROOT, run_here
 
 ONE = ROOT / "topologies" / "shared_memory_host.json"
 
@@ -15,7 +15,7 @@ ONE = ROOT / "topologies" / "shared_memory_host.json"
 def grow(path, *arguments):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "many.json"
-        done = run("grow", path, "--out", out, *arguments)
+        done = run_here("grow", path, "--out", out, *arguments)
         return done, json.loads(out.read_text(encoding="utf-8")) if out.exists() else None
 
 
@@ -51,7 +51,7 @@ class Grow(unittest.TestCase):
 
     def test_an_output_that_is_a_folder_is_named(self):
         with tempfile.TemporaryDirectory() as folder:
-            done = run("grow", ONE, "--out", folder)
+            done = run_here("grow", ONE, "--out", folder)
             self.assertEqual((done.returncode, done.stderr), (2, f"grow: {folder}: it is a directory, expected a file\n"))
 
 

@@ -10,14 +10,14 @@ import unittest
 
 from baton import __main__ as package
 from baton.figures import command as figures
-from plots.example import PACKAGE, run
+from plots.example import PACKAGE, run, run_here
 
 
 class Commands(unittest.TestCase):
     def test_every_command_and_figure_has_help(self):
         for words in [[name] for name in package.COMMANDS] + [["figure", name] for name in figures.FIGURES]:
             with self.subTest(" ".join(words)):
-                done = run(*words, "--help")
+                done = run_here(*words, "--help")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("usage:", done.stdout)
 

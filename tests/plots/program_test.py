@@ -5,7 +5,7 @@ import contextlib
 import io
 import unittest
 
-from baton import program, records
+from baton import frames, program
 
 CODES_OF_FAULTS = 1
 
@@ -19,7 +19,7 @@ class Faults(unittest.TestCase):
         return end.exception.code, said.getvalue()
 
     def test_a_fault_names_its_place_in_the_package(self):
-        code, said = self.ended(lambda: records.read(12))
+        code, said = self.ended(lambda: frames.read(12))
         self.assertEqual(code, CODES_OF_FAULTS)
         self.assertRegex(said, r"^report: a fault of Baton in baton/\w+\.py:\d+, please report it with this input: TypeError: ")
 

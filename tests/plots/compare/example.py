@@ -43,7 +43,7 @@ class InFolder(example.InFolder):
         return example.write(self.folder / name, records)
 
     def run_on(self, *arguments):
-        return example.run("compare", *arguments)
+        return example.run_here("compare", *arguments)
 
     def verdicts(self, done):
         """The first words of the rows."""

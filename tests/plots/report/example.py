@@ -90,9 +90,9 @@ def paragraphs(*groups):
     return found
 
 
-def report(*arguments, encoding="utf-8"):
-    """What the command says, as a user runs it."""
-    return example.run("report", *arguments, PYTHONIOENCODING=encoding)
+def report(*arguments):
+    """What the command says."""
+    return example.run_here("report", *arguments)
 
 
 SCANS = (("all_scan", 100), ("two_shot", 110), ("all_gather_scan", 150))

@@ -4,7 +4,7 @@
 import unittest
 
 from plots.compare.example import InFolder
-from plots.example import ROOT
+from plots.example import ROOT, run
 from plots.report.example import failed, layer, report, scan
 
 
@@ -73,7 +73,7 @@ class Command(InFolder):
 
     def test_a_terminal_of_ascii(self):
         made = [{**one, "machine": {**one["machine"], "cpu": "Prozessor \u00fc"}} for one in rivals()]
-        done = report(self.write("r.jsonl", made), encoding="ascii")
+        done = run("report", self.write("r.jsonl", made), PYTHONIOENCODING="ascii")
         self.assertIn("fastest is all_scan", said(done))
 
     def test_the_records_of_this_tree_are_answered(self):

@@ -10,7 +10,7 @@ import glob
 import os
 
 from baton import results, schema
-from baton.cases import FAILED, SKIPPED, TIMED, WRONG, Refused, side_of, state_of
+from baton.cases import TIMED, Refused, side_of, state_of, worst
 
 ROWS = ("launches", "rounds")
 
@@ -76,10 +76,8 @@ def launch_rows(name, case):
     medians = case.medians()
     for launch, cycles in case.launches.items():
         records = list(cycles.values())
-        states = {state_of(record) for record in records}
-        state = next(one for one in (FAILED, WRONG, TIMED, SKIPPED) if one in states)
         yield {**_flat(records[-1]), "case": name, "run": launch[0], "launch": launch[1], "cycles": len(records),
-               "state": state, "median_seconds": medians.get(launch)}
+               "state": worst(records), "median_seconds": medians.get(launch)}
 
 
 def round_rows(name, case):
