@@ -32,7 +32,7 @@ class InFolder(unittest.TestCase):
 
     def figure_of(self, records, figure, *arguments):
         """What a figure's command made of these records, in the test's folder."""
-        return run("figure", figure, "--results", write(self.folder / "r.jsonl", records), "--out", self.folder, *arguments)
+        return run_here("figure", figure, "--results", write(self.folder / "r.jsonl", records), "--out", self.folder, *arguments)
 
     def assert_one_line(self, done, said, status=2):
         """That a program ended with this status and one line that says so."""
