@@ -34,7 +34,7 @@ class PapersPage(InFolder):
         done = run("paper", "--simulated", self.folder, "--out", self.folder / "page")
         self.assertEqual(done.returncode, 0, done.stderr)
         page = (self.folder / "page" / "index.html").read_text(encoding="utf-8")
-        self.assertEqual(page.count('<section class="finding">'), 4)  # three findings, and how to read the page
+        self.assertEqual(page.count('<section class="finding">'), 5)  # four findings, and how to read the page
         for width in browser.WIDTHS:
             for before in ("", OPEN_ALL):
                 with self.subTest(width=width, before=before):

@@ -8,29 +8,21 @@ from baton.paper.page import Figure, Section, Table, Text
 
 RANKS, CADENCE = 4, "isolated"  # of the figure and the open table
 LOWERED_CLOCKS_ARE = ~1  # NVML's mask of reasons without "idle"
-
-HOW = ("No machine here has records of GPU exchanges yet. On a host with GPUs: `mpirun -n 4 "
-       "build/cuda/bin/collective_bench --executor peer,peer_bf16,nccl --collectives all --ranks 2,4 -b 256K -e 16M "
-       "-f 2 --cadence isolated,graph -J results/NAME/exchange.jsonl`.")
-HOW_NCCL_TESTS = ("No output of nccl-tests lies beside the records: `all_gather_perf -b 64K -e 256M -f 2 -n 20 -w 5 "
-                  "-c 0 -G 5 > results/NAME/nccl-tests-graph.txt`, and without `-G 5` into `nccl-tests-streaming.txt`; "
-                  "ours beside it: `collective_bench --executor nccl --collectives nccl_all_gather --ranks 4 --d-k 32 "
-                  "--d-v 127 -b 16256 -e 66584576 -f 2 -n 20 --cadence graph,streaming`.")
+LEAD = ("The exclusive scan of the states as the suite measures it on GPUs. `peer` is one kernel a round that stores "
+        "into the other GPUs' memory; `peer_bf16` the same with bf16 on the wire; `nccl` sends and receives as the host "
+        "launches them. A native is a kernel written for this exchange, or a library's call. All rounds start from one "
+        "line of the GPUs' own, and every cell was verified against a serial fold in the launch that timed it.")
 
 
 def section(sources):
     found = {machine: of_machine for machine, records in sources.measured.items()
              if (of_machine := exchanges.sweeps(filter(exchanges.on_gpus, records)))}
     most_ranks_first = sorted(found.items(), key=lambda one: -max(ranks for ranks, _ in one[1]))
-    blocks = [block for machine, sweeps in most_ranks_first
-            for block in machine_blocks(machine, sweeps, sources.measured[machine])]
-    return Section("Exchanges between GPUs", [Text(LEAD), *(blocks or [Text(HOW)]), *versus_nccl_tests(sources)])
-
-
-LEAD = ("The exclusive scan of the states as the suite measures it on GPUs. `peer` is one kernel a round that stores "
-        "into the other GPUs' memory; `peer_bf16` the same with bf16 on the wire; `nccl` sends and receives as the host "
-        "launches them. A native is a kernel written for this exchange, or a library's call. All rounds start from one "
-        "line of the GPUs' own, and every cell was verified against a serial fold in the launch that timed it.")
+    return Section("Exchanges between GPUs", [
+        Text(LEAD), *(block for machine, sweeps in most_ranks_first
+                      for block in machine_blocks(machine, sweeps, sources.measured[machine])),
+        *(block for machine, records in sources.measured.items()
+          for block in nccl_tests.blocks(machine, records, sources.texts.get(machine, {})))])
 
 
 def machine_blocks(machine, sweeps, records):
@@ -56,12 +48,6 @@ def order(one):
     """Sorts by falling rank count, and puts isolated before other cadences."""
     ranks, cadence = one[0]
     return -ranks, cadence != CADENCE, cadence
-
-
-def versus_nccl_tests(sources):
-    blocks = [block for machine, records in sources.measured.items()
-            for block in nccl_tests.blocks(machine, records, sources.texts.get(machine, {}))]
-    return blocks or [Text(HOW_NCCL_TESTS)]
 
 
 # --- Tables ---------------------------------------------------------------------------------------------

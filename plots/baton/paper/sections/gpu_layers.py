@@ -15,19 +15,13 @@ from baton.peers.kernels import MOST_ERROR
 
 DTYPE = zeco_operators.DTYPE
 BASES = (operators.LOCAL, "zeco")  # the methods that the others are compared with
-HOW = ("on a host with GPUs: `mpirun -n 4 build/cuda/bin/operator_bench --executor peer,nccl --methods "
-       "zeco,lasp2,lasp1,local --dtype bf16 --tokens 16384,32768 --heads 16 --pass all --mode all --ranks 2,4 "
-       "-J results/NAME/operator.jsonl`")
 
 
 def section(sources):
-    measured = any(having(records, bench="operator", dtype=DTYPE) for records in sources.measured.values())
     return Section("Layers on GPUs", [
         Text("One layer with bf16 tensors on GPUs. The hidden share of an exchange is (exposed - overlapped) / "
              "(exposed - compute_only), medians of one launch; where noise or a slower overlap leaves 0 to 100 %, a word "
              "stands. `local` is the layer without its exchange."),
-        *([] if measured else [Text(f"No machine here has such records yet; {HOW}, and for one GPU "
-                                    "`--methods local --executor nccl --ranks 1`.")]),
         *(block for attention in KERNELS for tokens, heads in KERNEL_SHAPES
           for block in [kernel_table(sources, attention, tokens, heads)] if block),
         *(block for machine, records in sources.measured.items() for block in machine_tables(sources, machine, records))])

@@ -22,8 +22,7 @@ def section(sources):
              "first), each of its rows has a prediction: the same schedule in the simulator. The ratio is a "
              "geometric mean of predicted over measured medians, the typical error that of max(predicted / "
              "measured, measured / predicted), less 1."),
-        *(block for machine, found in rows.items() for block in machine_blocks(machine, found)),
-        *([] if rows else [Text("No record of a machine here has a prediction beside it yet.")])])
+        *(block for machine, found in rows.items() for block in machine_blocks(machine, found))])
 
 
 def predicted(records):

@@ -7,18 +7,14 @@ from baton.paper.page import Figure, Section, Table, Text
 from baton.paper.sections.zeco_table2 import EXCHANGES, GATHER, SCAN, printed
 from baton.paper.sources import PAPER_RANKS, timed_cells
 
-TITLE = "A test of prediction"
 FITS = {GATHER: fitting.GATHER_FIT, SCAN: fitting.SCAN_FIT}  # the machine that is fitted to a row alone
 
 
 def section(sources):
-    found = {(row["method"], int(row["gpus"])): float(row["value"]) * 1e-3 for row in sources.published["zeco_table2"]}
-    wanted = [(title, ranks) for title in EXCHANGES for ranks in fitting.FITTED_RANKS]
-    if not all(place in found for place in wanted):
-        return Section(TITLE, [Text("The published 8- and 16-GPU cells are missing, so there is nothing to fit.")])
-    fitted = {place: found[place] for place in wanted}
+    fitted = {(title, ranks): value * 1e-3 for title in EXCHANGES
+              for ranks, value in cells.points(fitting.FITTED_RANKS, printed(sources, title, fitting.FITTED_RANKS)).items()}
     common = verdict(errors(sources, fitting.COMMON_FIT))
-    return Section(TITLE, [
+    return Section("A test of prediction", [
         Text(method(fitted)), table(sources),
         Text(f"**{verdict(errors(sources))}** With one call and one rate for both collectives: {common[0].lower()}{common[1:]}"),
         Figure("prediction", "Predicted from two cells", "published: ZeCO's table 2; simulated: the fitted topologies",

@@ -3,10 +3,9 @@
 
 from baton.paper import cells, local_measurements, settings
 from baton.paper.cells import Row, digits
-from baton.paper.page import Table, Text
+from baton.paper.page import Table
 from baton.paper.sources import timed_cells
 
-HOW = "`./run paper --measure --tables 5,6` measures it on the machine at hand"
 MODEL = settings.flags("zeco-table6")["model"]
 # Other readings of what the paper says of its model, which is what machines here measured too.
 OTHER_MODELS = ("zeco-1b-h128", "gla-1b", "gla-1b-h16")
@@ -15,7 +14,7 @@ LINES = {"dp": "no exchange", "split": "without its exchange", "full": "whole"}
 
 
 def tables(sources, of_tables):
-    """Yields a table of measured steps for each of {number: tokens}, or a word on how to measure one."""
+    """Yields a table of measured steps for each of {number: tokens}."""
     for number, tokens in of_tables.items():
         groups = list(measured(sources, tokens, settings.flags(settings.table(number))["rounds"]))
         columns = sorted({record["ranks"] for *_, records in groups for record in records})
@@ -24,8 +23,6 @@ def tables(sources, of_tables):
                         [str(ranks) for ranks in columns], list(rows(groups, columns)),
                         ["Ranks in the head of each column. Sizes that are less than the table's stand in the row.",
                          f"Tokens/s of {LAYERS} layers is arithmetic: a rank's tokens over {LAYERS} times the measured layer."])
-        else:
-            yield Text(f"No machine here has measured table {number} yet; {HOW}.")
 
 
 def measured(sources, tokens, rounds):

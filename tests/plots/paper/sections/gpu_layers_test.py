@@ -49,9 +49,6 @@ class Layers(unittest.TestCase):
         found = rows(tables(gpu_layers.section(sources([layer(milliseconds=3, **SHAPE)], peers)))["layers_mine_peer_isolated_16k"])
         self.assertEqual(found["other `chunk`", "measured"], ["7.00"])
 
-    def test_without_records_it_says_how_to_make_them(self):
-        self.assertIn("operator_bench --executor peer,nccl", text(gpu_layers.section(sources([]))))
-
     def test_softmax_stands_apart_from_linear_methods(self):
         records = [layer(milliseconds=3, **SHAPE),
                    layer("ring_attention_softmax", milliseconds=1, gate="none", scan="", **SHAPE)]
