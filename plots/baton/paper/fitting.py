@@ -12,7 +12,7 @@ import json
 
 from baton import files, results
 from baton.paper import settings
-from baton.paper.published import FOLDER, load_published
+from baton.paper.published import FOLDER, load_cells
 
 PAPER = FOLDER / "zeco_table2.csv"
 GATHER, SCAN = "AllGather (LASP-2)", "All-Scan (ZeCO)"
@@ -40,13 +40,14 @@ def write(folder, path=PAPER):
 
 def fitted_cells(path=PAPER):
     """Returns {(title, ranks): seconds} of the cells that the fit may see."""
-    published = load_published(path, texts=("method", "value"))
+    published = {(row["method"], int(row["gpus"])): row["value"]
+                 for row in load_cells(path, texts=("method", "value"), numbers=("gpus",))}
     wanted = [(title, ranks) for title in (GATHER, SCAN) for ranks in FITTED_RANKS]
     missing = [f"{title} on {ranks} GPUs" for title, ranks in wanted if (title, ranks) not in published]
     if missing:
         raise results.ResultsError(f"{path}: no cell for {', '.join(missing)}")
     try:
-        return {place: float(published[place]["value"]) * 1e-3 for place in wanted}
+        return {place: float(published[place]) * 1e-3 for place in wanted}
     except ValueError as error:
         raise results.ResultsError(f"{path}: value: expected milliseconds: {error}") from error
 

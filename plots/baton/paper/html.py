@@ -13,10 +13,10 @@ from baton.paper.origins import Letters, shown_rows
 from baton.paper.page import kinds, number_of
 
 
-def page(of, pictures):
+def page(shown, pictures):
     """Returns the page as HTML. `pictures` is {name of a figure: its SVG}."""
     drawn = {name: base64.b64encode(svg.encode()).decode() for name, svg in pictures.items()}
-    return pages.made("paper/page.html", title=of.title, style="paper/page.css", page=of, pictures=drawn, kinds=KINDS,
+    return pages.made("paper/page.html", title=shown.title, style="paper/page.css", page=shown, pictures=drawn, kinds=KINDS,
                       number_of=number_of, letters_of=Letters)
 
 

@@ -27,9 +27,3 @@ def load_cells(path, texts=(), numbers=()):
                 raise ResultsError(f"{path}:{number}: {name}: expected {'a whole number' if name in numbers else 'text'}, "
                                    f"found {checks.shown(row[name])}")
     return rows
-
-
-def load_published(path, texts=("method", "value", "unit", "seq_per_gpu", "source")):
-    """Returns {(title, ranks): row of the CSV}. Throws ResultsError."""
-    rows = load_cells(path, texts=texts, numbers=("gpus",))
-    return {(row["method"], int(row["gpus"])): row for row in rows}
