@@ -95,7 +95,7 @@ class Benches(InFolder):
         for found in results.newest(results.load([self.records])):
             name, of_all = found["name"], found["over_launches"]
             medians = [one["median_seconds"] for one in results.load([self.records]) if one["name"] == name]
-            (row,) = [one for one in session.contests[0].rows if one.name.name == name]
+            (row,) = [one for one in session.comparisons[0].rows if one.name.name == name]
             cells = [one for one in lines if one["name"] == name][-1]
             for told in (found["median_seconds"], row.median, of_all["median_seconds"],
                          float(cells["over_launches_median_seconds"])):
@@ -108,8 +108,8 @@ class Benches(InFolder):
             self.assertIn(f" {estimates.mean(medians) * 1e6:.3g} "[:4], line)
 
     def test_ratios_agree(self):
-        (contest,) = sessions.read([self.records])[0].contests
-        rows = {row.name.name: row for row in contest.rows}
+        (comparison,) = sessions.read([self.records])[0].comparisons
+        rows = {row.name.name: row for row in comparison.rows}
         ratio = rows["two_shot"].ratio_to(rows["all_scan"])
         told = max(rows["two_shot"].records, key=lambda record: record["launch"])["over_launches"]
         self.assertEqual(told["ratio_to"], "all_scan, 1 block")

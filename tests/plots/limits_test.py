@@ -39,8 +39,8 @@ class Limits(unittest.TestCase):
 class Impossible(unittest.TestCase):
     @staticmethod
     def why(*launches):
-        (contest,) = session(*launches).contests
-        return limits.why_impossible(contest.competitors[0])
+        (comparison,) = session(*launches).comparisons
+        return limits.why_impossible(comparison.competitors[0])
 
     def test_less_than_the_bound_by_more_than_its_error(self):
         self.assertEqual(self.why(scan(microseconds=80, bound_seconds=1e-4, factors=(1, 1.01, 0.99))),

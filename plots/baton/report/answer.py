@@ -8,16 +8,16 @@ import collections
 
 from baton import cases, words
 from baton.report import axes, certainty, choice, costs, findings, growth, layout, one_gpu, settings
-from baton.report.contests import FOR_CHECKS, LINEAR, SCAN
+from baton.report.comparisons import FOR_CHECKS, LINEAR, SCAN
 from baton.report.layout import MUST, Sentence
 
 HEAD, ONE_GPU, EXCHANGE, LAYER, MODEL = "ANSWER", "One GPU", "Exchange", "Layer", "Model"
 SIMULATED, CERTAINTY, FAILED, VERIFIED = "~ Simulated", "Caveats", "Failures", "Verified"
 BENCHES = {EXCHANGE: "collective", LAYER: "operator", MODEL: "model"}
 
-# The answer to one question: its heading, the contest that stands for it, a title of what it has other than the first one of
-# its heading, and its sentences as (text, worth), the answer first. `contest` is None where nothing can be said.
-Asked = collections.namedtuple("Asked", "heading contest title sentences")
+# The answer to one question: its heading, the comparison that stands for it, a title of what it has other than the first one of
+# its heading, and its sentences as (text, worth), the answer first. `comparison` is None where nothing can be said.
+Asked = collections.namedtuple("Asked", "heading comparison title sentences")
 (PREDICTIONS, LAYER_LASP2, BOUND, EXCHANGES_OF, SIMULATED_EXCHANGE, SIMULATED_LAYER, SIMULATED_ON, COST, DECIDE, EXCHANGE_LASP2,
  OTHER_EXECUTORS) = range(11)
 OTHER_QUESTION, OTHER_SETTING = 60, 20  # the worth of the first of them; of each further question it is less
@@ -34,7 +34,7 @@ def lines(session):
 def sentences(session):
     """Returns all Sentences of a session, in the order of the answer."""
     found, alone = asked(session), one_gpu.sentences(one_gpu.works(session))
-    used = [one.contest for one in found if one.contest]
+    used = [one.comparison for one in found if one.comparison]
     parts = [Sentence(HEAD, head(session, used), MUST), *(Sentence(ONE_GPU, text, MUST) for text in alone)]
     parts += [Sentence(one.heading, text, worth, number == 0) for one in found for number, (text, worth) in enumerate(titled(one))]
     parts += simulated(session, bool(alone) or not session.measured)
@@ -46,9 +46,9 @@ def sentences(session):
 def titled(one):
     """The sentences of an Asked, with the title before the first one."""
     (text, worth), *others = [sentence for sentence in one.sentences if sentence[0]]
-    if one.contest is None:
+    if one.comparison is None:
         return [(text, worth), *others]
-    number = len(one.contest.competitors)
+    number = len(one.comparison.competitors)
     compared = f", {number} compared" * (number > 1)
     return [(f"{one.title}{compared}: {words.lowered(text)}", worth), *others]
 
@@ -65,7 +65,7 @@ def simulated(session, is_asked):
 def head(session, used):
     """Where and when this was measured; that it proves nothing, if it does not."""
     where = [", ".join([*session.machines[:1], *([words.count(session.cores, "core")] if session.cores else [])])]
-    made = [certainty.launches_of(contest) for contest in used] or [session.launches]
+    made = [certainty.launches_of(comparison) for comparison in used] or [session.launches]
     launches = [words.count(made[0], "launch", "launches") if min(made) == max(made) else f"{min(made)} to {max(made)} launches"]
     origin = "; ".join([*filter(None, where), *launches * (max(made) > 0), f"commit {', '.join(session.commits)}", session.newest[:10]])
     if not session.measured:
@@ -91,32 +91,32 @@ def asked(session):
 
 
 def answered(session, heading, question, number, before):
-    """The Asked of a question, the `number`th of its bench; its title has only what differs from the contest `before`."""
-    contest, together = question.main, settings.alike(question)
+    """The Asked of a question, the `number`th of its bench; its title has only what differs from the comparison `before`."""
+    comparison, together = question.main, settings.alike(question)
     over = settings.summary(together)
-    varying = settings.varying(question.contests)
-    shared = [axis for axis, text in axes.phrases(contest).items() if number and axes.phrases(before)[axis] == text]
-    title = axes.heading(contest, *(settings.varying(together) if over else ()), *shared, *(OF_MODELS if contest.is_model else ()))
+    varying = settings.varying(question.comparisons)
+    shared = [axis for axis, text in axes.phrases(comparison).items() if number and axes.phrases(before)[axis] == text]
+    title = axes.heading(comparison, *(settings.varying(together) if over else ()), *shared, *(OF_MODELS if comparison.is_model else ()))
     worth = OTHER_QUESTION - number if number else MUST
-    if len(contest.competitors) < 2:
-        return Asked(heading, contest, title, [(costs.alone(contest), worth), (alone_elsewhere(question, varying), worth),
-                                                 (costs.matters(contest) if costs.cost_of_exchange(contest) else "", COST)])
-    winner, further = findings.winner(contest), min(worth, OTHER_SETTING) if number else MUST
-    parts = [(over, worth), (f"{at(contest, settings.varying(together))}: {words.lowered(winner)}", further) if over else (winner, worth),
-            ("" if over and not contest.is_layer else findings.slower(contest), further), (findings.lost(contest), further)]
-    parts += [] if number else details(session, contest)
-    return Asked(heading, contest, title, parts + elsewhere(question, together if over else [contest], varying, worth))
+    if len(comparison.competitors) < 2:
+        return Asked(heading, comparison, title, [(costs.alone(comparison), worth), (alone_elsewhere(question, varying), worth),
+                                                 (costs.matters(comparison) if costs.cost_of_exchange(comparison) else "", COST)])
+    winner, further = findings.winner(comparison), min(worth, OTHER_SETTING) if number else MUST
+    parts = [(over, worth), (f"{at(comparison, settings.varying(together))}: {words.lowered(winner)}", further) if over else (winner, worth),
+            ("" if over and not comparison.is_layer else findings.slower(comparison), further), (findings.lost(comparison), further)]
+    parts += [] if number else details(session, comparison)
+    return Asked(heading, comparison, title, parts + elsewhere(question, together if over else [comparison], varying, worth))
 
 
-def at(contest, varying):
+def at(comparison, varying):
     """A setting as a sentence begins with it."""
-    text = settings.setting(contest, varying)
+    text = settings.setting(comparison, varying)
     return f"{text[:1].upper()}{text[1:]}" if "pass" in varying[:1] else f"At {text}"
 
 
 def elsewhere(question, stated, varying, worth):
-    """The contests of a question that its sentences leave out, the first of them one by one."""
-    others = [one for one in question.contests if one not in stated and len(one.competitors) > 1
+    """The comparisons of a question that its sentences leave out, the first of them one by one."""
+    others = [one for one in question.comparisons if one not in stated and len(one.competitors) > 1
               and (one.is_layer or one["ranks"] > 1)]  # one rank exchanges nothing
     found = [(f"{at(one, varying)}: {words.lowered(findings.winner(one))}", min(worth, OTHER_SETTING))
              for one in others[:settings.MOST_SINGLE]]
@@ -126,23 +126,23 @@ def elsewhere(question, stated, varying, worth):
 
 def alone_elsewhere(question, varying):
     """The times of a method that nothing competes with in the other settings."""
-    others = [one for one in question.contests if one is not question.main]
+    others = [one for one in question.comparisons if one is not question.main]
     times = [f"{settings.setting(one, varying)} {words.time_of(costs.row_of(one))}" for one in others[:MOST_ALONE]]
     times += [f"{len(others) - MOST_ALONE} more"] * (len(others) > MOST_ALONE)
     return f"Elsewhere: {'; '.join(times)}." if times else ""
 
 
-def details(session, contest):
-    """What else is known of a contest, as (text, worth)."""
-    decide = ("" if certainty.is_busy(session) else findings.to_decide(contest), DECIDE)
-    if contest.is_model:
-        return [(costs.throughput(contest), COST), decide]
-    if not contest.is_layer:
-        gather = [(findings.over_lasp2(contest), EXCHANGE_LASP2)] * (contest.kind == SCAN)
-        return [(findings.of_two_ranks(contest), MUST), *gather, (findings.on_other_executors(contest), OTHER_EXECUTORS), decide,
-                (costs.over_bound(contest), BOUND)]
-    return [(findings.exchanges_of(contest), EXCHANGES_OF), decide,
-            (findings.over_lasp2(contest) if contest.kind == LINEAR else "", LAYER_LASP2), (costs.matters(contest), COST)]
+def details(session, comparison):
+    """What else is known of a comparison, as (text, worth)."""
+    decide = ("" if certainty.is_busy(session) else findings.to_decide(comparison), DECIDE)
+    if comparison.is_model:
+        return [(costs.throughput(comparison), COST), decide]
+    if not comparison.is_layer:
+        gather = [(findings.over_lasp2(comparison), EXCHANGE_LASP2)] * (comparison.kind == SCAN)
+        return [(findings.of_two_ranks(comparison), MUST), *gather, (findings.on_other_executors(comparison), OTHER_EXECUTORS), decide,
+                (costs.over_bound(comparison), BOUND)]
+    return [(findings.exchanges_of(comparison), EXCHANGES_OF), decide,
+            (findings.over_lasp2(comparison) if comparison.kind == LINEAR else "", LAYER_LASP2), (costs.matters(comparison), COST)]
 
 
 def unsaid(ran):

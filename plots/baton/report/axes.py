@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What contests have in common and where they differ, in words: titles of figures, headings and columns of tables."""
+"""What comparisons have in common and where they differ, in words: titles of figures, headings and columns of tables."""
 
 import collections
 
 from baton import schema, words
-from baton.report import contests
+from baton.report import comparisons
 
 # The axes that a heading or a column may name, in that order. Any other axis with a number is named where it differs.
 AXES = ("ranks", "state_bytes", "tokens", "packed", "pass", "direction", "map", "cadence", "heads", "kv_heads", "latent",
@@ -26,31 +26,31 @@ def title_of(axis):
     return TITLES.get(axis) or schema.FIELDS[axis]["title"] or (axis.replace("_", " ") if "_per_" in axis else axis)
 
 
-def value_of(contest, axis):
-    """What a contest has at an axis; empty where it has none."""
-    if axis in (OF_EXCHANGES if contest.is_layer else OF_LAYERS):
+def value_of(comparison, axis):
+    """What a comparison has at an axis; empty where it has none."""
+    if axis in (OF_EXCHANGES if comparison.is_layer else OF_LAYERS):
         return ""
-    if axis == "tokens" and not contest.is_layer and contest.kind not in contests.MOVE_TOKENS:
+    if axis == "tokens" and not comparison.is_layer and comparison.kind not in comparisons.MOVE_TOKENS:
         return 0
-    own = {"kernel": contest["kernel"] or "own", "wire_dtype": contest.wire, "rounds": (contest["warmup"], contest["rounds"])}
-    found = own[axis] if axis in own else contest[axis]
+    own = {"kernel": comparison["kernel"] or "own", "wire_dtype": comparison.wire, "rounds": (comparison["warmup"], comparison["rounds"])}
+    found = own[axis] if axis in own else comparison[axis]
     return "" if found is None else found
 
 
-def value(contest, axis):
+def value(comparison, axis):
     """The same as text."""
-    found = value_of(contest, axis)
+    found = value_of(comparison, axis)
     return f"{found[0]}+{found[1]}" if axis == "rounds" else VALUES.get(axis, str)(found)
 
 
 def axes_of(found):
-    """AXES, and the others that have a number in the texts of these contests."""
+    """AXES, and the others that have a number in the texts of these comparisons."""
     parts = dict.fromkeys(part.partition(":")[0] for one in found for part in one.group.contest.split("/") if ":" in part)
     return [*AXES, *(axis for axis in parts if axis in schema.FIELDS and axis not in (*AXES, *OF_A_MODEL, "warmup"))]
 
 
 def columns(found):
-    """The axes that a table of these contests has columns for: what differs, and what a reader looks for."""
+    """The axes that a table of these comparisons has columns for: what differs, and what a reader looks for."""
     varying = {axis for axis in axes_of(found) if len({value_of(one, axis) for one in found}) > 1}
     if not found[0].is_layer:
         varying -= {"heads"}
@@ -58,74 +58,74 @@ def columns(found):
 
 
 def constants(found, shown):
-    """What all these contests share and no column says, as text."""
+    """What all these comparisons share and no column says, as text."""
     one = found[0]
     hidden = (*shown, *["heads"] * (not one.is_layer and len({other["heads"] for other in found}) > 1))
     return ", ".join(f"{title_of(axis)} {value(one, axis)}" for axis in AXES
                      if axis not in hidden and value_of(one, axis) not in ("", schema.FIELDS[axis].get("absent"), 0, False))
 
 
-def subject(contest):
+def subject(comparison):
     """Who competes, in words: "Exclusive scan on GPUs, NVIDIA H200"."""
-    topology, machine = contest.group.topology, contest.group.machine
+    topology, machine = comparison.group.topology, comparison.group.machine
     if topology:
-        return f"~ {work(contest)}, simulated: {topology}"
-    return f"{work(contest)} on {contest.run_by}" + (f", {machine}" if machine else "")
+        return f"~ {work(comparison)}, simulated: {topology}"
+    return f"{work(comparison)} on {comparison.run_by}" + (f", {machine}" if machine else "")
 
 
-def work(contest):
+def work(comparison):
     """What competes, in words: "Exclusive scan", "Linear attention" or a model."""
-    if contest.is_model:
-        return f"Model {contest.model}"
-    what = contests.WORDS_OF_KINDS.get(contest.kind, contest.kind) + " attention" * contest.is_layer
+    if comparison.is_model:
+        return f"Model {comparison.model}"
+    what = comparisons.WORDS_OF_KINDS.get(comparison.kind, comparison.kind) + " attention" * comparison.is_layer
     return what[:1].upper() + what[1:]
 
 
-def heading(contest, *without):
-    """The contest in words, as a title has it: the work and its shape, without the axes named."""
-    return ("~ " if contest.group.topology else "") + ", ".join(filter(None, (work(contest), shape(contest, *without))))
+def heading(comparison, *without):
+    """The comparison in words, as a title has it: the work and its shape, without the axes named."""
+    return ("~ " if comparison.group.topology else "") + ", ".join(filter(None, (work(comparison), shape(comparison, *without))))
 
 
-def importance(contest):
+def importance(comparison):
     """Orders figures and tables: what the answer is about first, measured before simulated, GPUs before processors."""
-    answered = contests.LINEAR if contest.is_layer else contests.SCAN
-    return (contest.kind != answered, not contest.is_layer and schema.is_said(contest.record, "map"), contest.wire != "f32",
-            contest["cadence"] != "isolated", not contest.on_gpus, not contest.is_layer and contest.way != "forward",
-            bool(contest.group.topology), contest.way != "both", -contest["ranks"])
+    answered = comparisons.LINEAR if comparison.is_layer else comparisons.SCAN
+    return (comparison.kind != answered, not comparison.is_layer and schema.is_said(comparison.record, "map"), comparison.wire != "f32",
+            comparison["cadence"] != "isolated", not comparison.on_gpus, not comparison.is_layer and comparison.way != "forward",
+            bool(comparison.group.topology), comparison.way != "both", -comparison["ranks"])
 
 
-def shape(contest, *without):
-    """The shape of the contest in words, without the axes named: what a reader looks for, and what else tells it from
+def shape(comparison, *without):
+    """The shape of the comparison in words, without the axes named: what a reader looks for, and what else tells it from
     others of its session."""
-    texts = phrases(contest)
-    texts |= {axis: f"{title_of(axis)} {value(contest, axis)}" for axis in contest.apart if axis not in (*texts, *OF_HEADS)}
+    texts = phrases(comparison)
+    texts |= {axis: f"{title_of(axis)} {value(comparison, axis)}" for axis in comparison.apart if axis not in (*texts, *OF_HEADS)}
     return ", ".join(text for axis, text in texts.items() if text and axis not in without)
 
 
-def phrases(contest):
+def phrases(comparison):
     """The axes that have words of their own; empty where nothing need be said."""
-    tokens, packed = value_of(contest, "tokens"), contest["packed"]
-    gate = "no gates" if contest["gate"] == "none" else f"{contest['gate']} gates" if "gate" in contest.apart else ""
-    return {"pass": passes(contest.way) if contest.is_layer else "",
-            "direction": "" if contest.is_layer or contest.way == "forward" else contest.way,
-            "map": f"{contest['map']} maps" if schema.is_said(contest.record, "map") else "",
+    tokens, packed = value_of(comparison, "tokens"), comparison["packed"]
+    gate = "no gates" if comparison["gate"] == "none" else f"{comparison['gate']} gates" if "gate" in comparison.apart else ""
+    return {"pass": passes(comparison.way) if comparison.is_layer else "",
+            "direction": "" if comparison.is_layer or comparison.way == "forward" else comparison.way,
+            "map": f"{comparison['map']} maps" if schema.is_said(comparison.record, "map") else "",
             "tokens": f"{tokens} tokens a rank" if tokens else "",
             "packed": f"packed documents of {packed}" if packed else "",
-            "heads": heads(contest) if contest.is_layer else "",
-            "state_bytes": "" if contest.is_layer else f"{words.binary_size(contest['state_bytes'])} a rank",
-            "dtype": contest.dtype,
-            "gate": gate if contest.kind == contests.LINEAR else "",
-            "ranks": contest.where,
-            "threads_per_rank": "one thread a rank" if contest["threads_per_rank"] == 1 else "",
-            "cadence": "" if contest["cadence"] == "isolated" else f"{contest['cadence']} rounds",
-            "wire_dtype": "" if contest.wire == "f32" else f"{contest.wire} on the wire"}
+            "heads": heads(comparison) if comparison.is_layer else "",
+            "state_bytes": "" if comparison.is_layer else f"{words.binary_size(comparison['state_bytes'])} a rank",
+            "dtype": comparison.dtype,
+            "gate": gate if comparison.kind == comparisons.LINEAR else "",
+            "ranks": comparison.where,
+            "threads_per_rank": "one thread a rank" if comparison["threads_per_rank"] == 1 else "",
+            "cadence": "" if comparison["cadence"] == "isolated" else f"{comparison['cadence']} rounds",
+            "wire_dtype": "" if comparison.wire == "f32" else f"{comparison.wire} on the wire"}
 
 
-def heads(contest):
+def heads(comparison):
     """The heads of a layer in words, such as `16 heads of 128`."""
-    on = f" on {contest['kv_heads']}" if contest["kv_heads"] else ""
-    width = contest["d_k"] if contest["d_k"] == contest["d_v"] else f"{contest['d_k']} x {contest['d_v']}"
-    return f"{contest['heads']}{on}{' latent' * contest['latent']} {'head' if (contest['kv_heads'] or contest['heads']) == 1 else 'heads'} of {width}"
+    on = f" on {comparison['kv_heads']}" if comparison["kv_heads"] else ""
+    width = comparison["d_k"] if comparison["d_k"] == comparison["d_v"] else f"{comparison['d_k']} x {comparison['d_v']}"
+    return f"{comparison['heads']}{on}{' latent' * comparison['latent']} {'head' if (comparison['kv_heads'] or comparison['heads']) == 1 else 'heads'} of {width}"
 
 
 def passes(way):
@@ -133,7 +133,7 @@ def passes(way):
 
 
 def note_differences(found):
-    """Notes at each contest in which axes it differs from others of the same work that the same machine ran."""
+    """Notes at each comparison in which axes it differs from others of the same work that the same machine ran."""
     groups = collections.defaultdict(list)
     for one in found:
         groups[work(one), one.run_by, one.group.topology, one.group.machine].append(one)

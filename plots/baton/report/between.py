@@ -6,9 +6,9 @@ import math
 
 from baton import results, words
 from baton.report import axes, choice, findings, ranking
-from baton.report.contests import MOVE_TOKENS
+from baton.report.comparisons import MOVE_TOKENS
 
-# The same setting of two sessions: the contest of each.
+# The same setting of two sessions: the comparison of each.
 Pair = collections.namedtuple("Pair", "one other")
 
 
@@ -34,25 +34,25 @@ def sentence(one, other, letters="AB"):
 
 
 def asked(session):
-    """The contests that stand for the questions of a session."""
+    """The comparisons that stand for the questions of a session."""
     return [one.main for bench in results.BENCHES for simulated in (False, True) for one in choice.questions(session, bench, simulated)]
 
 
 def shared(one, other):
     """The Pairs of two sessions, those of the first one's questions first, and among others those nearest to the papers' state."""
-    of_other = {setting(contest): contest for contest in contests(other)}
+    of_other = {setting(comparison): comparison for comparison in comparisons(other)}
     order = asked(one)
-    found = [Pair(contest, of_other[setting(contest)]) for contest in contests(one) if setting(contest) in of_other]
+    found = [Pair(comparison, of_other[setting(comparison)]) for comparison in comparisons(one) if setting(comparison) in of_other]
     return sorted(found, key=lambda pair: (order.index(pair.one) if pair.one in order else len(order), choice.importance(pair.one)[:-1],
                                            abs(math.log2(pair.one["state_bytes"] / choice.STATE))))
 
 
-def contests(session):
-    return [one for one in session.contests if choice.says_something(one) and one.competitors]
+def comparisons(session):
+    return [one for one in session.comparisons if choice.says_something(one) and one.competitors]
 
 
-def setting(contest):
-    """What a contest has in common with the same one of another machine, commit or kind of executor."""
-    moves_tokens = contest.is_layer or contest.kind in MOVE_TOKENS
+def setting(comparison):
+    """What a comparison has in common with the same one of another machine, commit or kind of executor."""
+    moves_tokens = comparison.is_layer or comparison.kind in MOVE_TOKENS
     free = ("family", "warmup", "rounds", *["tokens"] * (not moves_tokens))
-    return contest.is_simulated, results.alike(contest.record, *free)._replace(host="", machine="", placement="", topology="")
+    return comparison.is_simulated, results.alike(comparison.record, *free)._replace(host="", machine="", placement="", topology="")

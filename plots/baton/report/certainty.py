@@ -5,7 +5,7 @@ import collections
 
 from baton import cases, limits, results, schema, words
 from baton.report import axes, choice
-from baton.report.contests import FOR_CHECKS, LINEAR, METHODS, SOFTMAX, is_oversubscribed
+from baton.report.comparisons import FOR_CHECKS, LINEAR, METHODS, SOFTMAX, is_oversubscribed
 
 SUBJECTS = {"collective": "exchanges", "operator": "layers", "model": "models"}
 UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
@@ -17,7 +17,7 @@ REASONS = {0x4: "power cap", 0x8: "hardware slowdown", 0x20: "heat", 0x40: "heat
 
 
 def sentences(session, used):
-    """Returns what makes the answer from the contests `used` less certain, the worst first."""
+    """Returns what makes the answer from the comparisons `used` less certain, the worst first."""
     timed = [record for record in session.measured if cases.state_of(record) == cases.TIMED]
     layers = layers_beside(session, used)
     found = ["The run was interrupted, so rows or launches are missing: the same command with --resume and the file of its records goes on." if session.interrupted else "",
@@ -29,7 +29,7 @@ def sentences(session, used):
 
 def impossible(session):
     """Rows that are faster than their link or their hardware allow, by name."""
-    found = [f"{contest.label_of(row)} ({axes.heading(contest)}) {why}" for contest in session.contests for row in contest.competitors
+    found = [f"{comparison.label_of(row)} ({axes.heading(comparison)}) {why}" for comparison in session.comparisons for row in comparison.competitors
              if (why := limits.why_impossible(row))]
     more = f" So {'does' if len(found) == 2 else 'do'} {words.count(len(found) - 1, 'more row')}." if len(found) > 1 else ""
     return f"{found[0]}.{more}" if found else ""
@@ -103,16 +103,16 @@ def rows_of(records):
     return len({(results.group_of(record), results.rival(record)) for record in records})
 
 
-def launches_of(contest):
-    """The most launches that a row of a contest has."""
-    return max(len(row.launches) for row in contest.rows)
+def launches_of(comparison):
+    """The most launches that a row of a comparison has."""
+    return max(len(row.launches) for row in comparison.rows)
 
 
 def few_launches(used):
-    """Contests of the answer with fewer launches than an interval is worth something with."""
+    """Comparisons of the answer with fewer launches than an interval is worth something with."""
     found = []
     for bench, subject in SUBJECTS.items():
-        launches = [launches_of(contest) for contest in used if contest["bench"] == bench]
+        launches = [launches_of(comparison) for comparison in used if comparison["bench"] == bench]
         few = sorted({number for number in launches if number < 3})
         if few:
             which = subject[:-1] if len(launches) == 1 else subject if max(launches) < 3 else f"some {subject}"
@@ -126,39 +126,39 @@ def few_launches(used):
 
 def layers_beside(session, used):
     """The layers of several ranks that were measured where the answer's layers were: on GPUs or on processors."""
-    families = {contest["family"] for contest in used if contest.is_layer}
-    return [contest for contest in session.contests if contest["bench"] == "operator" and contest["family"] in families
-            and choice.competes(contest, simulated=False)]
+    families = {comparison["family"] for comparison in used if comparison.is_layer}
+    return [comparison for comparison in session.comparisons if comparison["bench"] == "operator" and comparison["family"] in families
+            and choice.competes(comparison, simulated=False)]
 
 
 def unequal(layers):
     """Equal local work that took unequal times. Methods of softmax attention share the work in unequal ways."""
     worst, where = 1, None
-    for contest in (one for one in layers if one.kind != SOFTMAX):
+    for comparison in (one for one in layers if one.kind != SOFTMAX):
         by_executor = collections.defaultdict(list)
-        for row in contest.local_rows:
+        for row in comparison.local_rows:
             by_executor[row.name.executor].append(row)
         for rows in by_executor.values():
             low, high = min(rows, key=lambda row: row.median), max(rows, key=lambda row: row.median)
             if high.median / low.median > worst:
-                worst, where = high.median / low.median, (contest, high, low)
+                worst, where = high.median / low.median, (comparison, high, low)
     if worst <= UNEQUAL:
         return ""
-    contest, high, low = where
+    comparison, high, low = where
     return (f"Equal local work took {words.factor(worst)} times as long in {high.name.name} as in {low.name.name} "
-            f"({'' if contest.kind == LINEAR else f'{axes.work(contest)}, '}{contest['ranks']} ranks, {contest.way}), so layers are no more certain "
+            f"({'' if comparison.kind == LINEAR else f'{axes.work(comparison)}, '}{comparison['ranks']} ranks, {comparison.way}), so layers are no more certain "
             "than that.")
 
 
 def below_local(layers):
     """Methods that are faster than the layer without any exchange, which no exchange can be."""
     found = []
-    for contest in layers:
-        for row in contest.competitors:
-            local = contest.local_of(row)
+    for comparison in layers:
+        for row in comparison.competitors:
+            local = comparison.local_of(row)
             ratio = row.ratio_to(local) if local else None
             if ratio and ratio.interval and ratio.interval[1] < 1:
-                found.append(f"{row.name.name} at {contest['ranks']} ranks")
+                found.append(f"{row.name.name} at {comparison['ranks']} ranks")
     return f"Faster than no exchange at all, which cannot be: {words.names(found, 2)}." if found else ""
 
 
@@ -206,13 +206,13 @@ def worst_load(records):
 
 
 def rows_that_ran(session):
-    return [row for contest in session.contests for row in contest.rows if row.state != cases.SKIPPED]
+    return [row for comparison in session.comparisons for row in comparison.rows if row.state != cases.SKIPPED]
 
 
 def verified(session):
     """How many rows are right, where nothing failed; else nothing."""
     ran = rows_that_ran(session)
-    if any(contest.lost for contest in session.contests):
+    if any(comparison.lost for comparison in session.comparisons):
         return ""
     simulated = sum(row.is_simulated for row in ran)
     measured = len(ran) - simulated
@@ -225,11 +225,11 @@ def verified(session):
 
 def failures(session):
     """What failed or was wrong, the first of it by name and reason; empty if nothing did."""
-    lost = [(contest, row) for contest in session.contests for row in contest.lost]
+    lost = [(comparison, row) for comparison in session.comparisons for row in comparison.lost]
     if not lost:
         return ""
     wrong = sum(row.state == cases.WRONG for _, row in lost)
-    contest, row = min(lost, key=lambda one: one[1].state != cases.WRONG)
+    comparison, row = min(lost, key=lambda one: one[1].state != cases.WRONG)
     count = words.names([f"{len(lost) - wrong} failed"] * (len(lost) > wrong) + [f"{wrong} wrong"] * bool(wrong))
     name = f"~ {row.name.name}" if row.is_simulated else row.name.name
     reason = " ".join(row.reason.split())
@@ -237,4 +237,4 @@ def failures(session):
     right = ran - len(lost)
     others = f" The other {right if right > 1 else 'one'} computed the right values." if right else ""
     return (f"{count} of {words.count(ran, 'row')}{', among them' if len(lost) > 1 else ':'} {name} on {row.name.executor} "
-            f"({axes.heading(contest).removeprefix('~ ')}): {reason}.{others}")
+            f"({axes.heading(comparison).removeprefix('~ ')}): {reason}.{others}")

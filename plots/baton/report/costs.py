@@ -15,11 +15,11 @@ IMPOSSIBLE = 1 + estimates.MARGIN  # of a bound or a peak: more than measurement
 Cost = collections.namedtuple("Cost", "row share interval")
 
 
-def over_bound(contest):
+def over_bound(comparison):
     """How far the fastest row that has a bound is from it; a library's own collectives and choices have none."""
-    ranks = ranking.rank(contest)
+    ranks = ranking.rank(comparison)
     row = next((one for one in (ranks.first, *ranks.unbeaten, *ranks.beaten) if one.bound_share is not None), None)
-    return f"{contest.label_of(row)} {of_bound(row)}." if row else ""
+    return f"{comparison.label_of(row)} {of_bound(row)}." if row else ""
 
 
 def of_bound(row):
@@ -28,26 +28,26 @@ def of_bound(row):
     return f"reaches {words.percent(row.bound_share, 0)} of what the link allows{more}"
 
 
-def row_of(contest):
+def row_of(comparison):
     """The competitor with the least time, or where none competes the row of local work."""
-    return contest.best or min((one for one in contest.rows if one.is_timed), key=lambda one: one.median)
+    return comparison.best or min((one for one in comparison.rows if one.is_timed), key=lambda one: one.median)
 
 
-def alone(contest):
+def alone(comparison):
     """The time of a method that nothing competes with, and what share of a bound, a peak or a layer's time it is."""
-    row = row_of(contest)
+    row = row_of(comparison)
     what = "" if row.name.mode != COMPUTE_ONLY else ", local work without any exchange," if row.name.name != LOCAL \
-        else ", the model without any exchange," if contest.is_model else ", the layer without any exchange,"
-    label = f"{contest.label_of(row)}{what}"
-    return f"{label} takes {', '.join([words.time_of(row), *shares(contest, row)])}; nothing was measured that competes with it."
+        else ", the model without any exchange," if comparison.is_model else ", the layer without any exchange,"
+    label = f"{comparison.label_of(row)}{what}"
+    return f"{label} takes {', '.join([words.time_of(row), *shares(comparison, row)])}; nothing was measured that competes with it."
 
 
-def shares(contest, row):
+def shares(comparison, row):
     """What a row's time is beside the layer without an exchange, the bound of the link and the hardware's rates."""
-    local, limit = contest.beside(row, COMPUTE_ONLY) or contest.local_of(row), limits.least_time(row.records[-1])
+    local, limit = comparison.beside(row, COMPUTE_ONLY) or comparison.local_of(row), limits.least_time(row.records[-1])
     parts = [over_local(row, local)] if local and local is not row else []
-    parts += [of_bound(row)] if row.bound_share is not None and not contest.is_layer and contest["ranks"] > 1 else []
-    parts += [f"{contest['tokens'] / row.median:,.0f} tokens/s a rank"] if contest.is_model else []
+    parts += [of_bound(row)] if row.bound_share is not None and not comparison.is_layer and comparison["ranks"] > 1 else []
+    parts += [f"{comparison['tokens'] / row.median:,.0f} tokens/s a rank"] if comparison.is_model else []
     return parts + ([of_limit(limit, row, SHARES[limit.by])] if limit else [])
 
 
@@ -69,20 +69,20 @@ def of_limit(limit, row, rate):
     return f"{words.percent(share)} {rate}" + " (which cannot be: that rate is too low)" * (share > IMPOSSIBLE)
 
 
-def throughput(contest):
+def throughput(comparison):
     """Tokens a second of the fastest method in a model, the utilisation if a peak is known, and its time over dp."""
-    best, record, local = contest.best, contest.best.records[-1], contest.local_of(contest.best)
-    text = f"{contest.label_of(best)} makes {record['tokens'] / best.median:,.0f} tokens/s a rank"
+    best, record, local = comparison.best, comparison.best.records[-1], comparison.local_of(comparison.best)
+    text = f"{comparison.label_of(best)} makes {record['tokens'] / best.median:,.0f} tokens/s a rank"
     if limit := limits.least_time(record):
         text += f", {of_limit(limit, best, 'of the peak')}"
     return f"{text}, and takes {over_local(best, local)} (dp)." if local else f"{text}."
 
 
-def cost_of_exchange(contest):
+def cost_of_exchange(comparison):
     """The Cost of the first method that ran in all three modes, or None."""
-    for row in contest.competitors:
-        exposed = contest.beside(row, EXPOSED)
-        alone_of = contest.beside(row, COMPUTE_ONLY) or contest.local_of(row)
+    for row in comparison.competitors:
+        exposed = comparison.beside(row, EXPOSED)
+        alone_of = comparison.beside(row, COMPUTE_ONLY) or comparison.local_of(row)
         common = [launch for launch in row.launches
                   if exposed and alone_of and launch in exposed.launches and launch in alone_of.launches]
         if common:
@@ -92,13 +92,13 @@ def cost_of_exchange(contest):
     return None
 
 
-def matters(contest):
+def matters(comparison):
     """Whether the exchange matters for this layer at all."""
-    cost = cost_of_exchange(contest)
+    cost = cost_of_exchange(comparison)
     if cost is None:
-        local = contest.local_of(contest.best)
-        return f"{contest.label_of(contest.best)} takes {over_local(contest.best, local)}." if local else ""
-    exchange = f"Without overlap the exchange of {contest.label_of(cost.row)} would cost"
+        local = comparison.local_of(comparison.best)
+        return f"{comparison.label_of(comparison.best)} takes {over_local(comparison.best, local)}." if local else ""
+    exchange = f"Without overlap the exchange of {comparison.label_of(cost.row)} would cost"
     if cost.interval is None:
         return f"{exchange} {words.percent(max(cost.share, 0))} of a layer's time, in one launch."
     low, high = (max(end, 0) for end in cost.interval)

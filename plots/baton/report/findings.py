@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences on one contest: who is fastest, who ties, what cannot be told, and by how much.
+"""Sentences on one comparison: who is fastest, who ties, what cannot be told, and by how much.
 
 A row ties if its interval lies within the margin, it is slower if the interval lies above, and else nothing is known of
 it (ranking.py). The first sentence may follow a colon, so it begins with no name of its own.
@@ -9,20 +9,20 @@ import math
 
 from baton import estimates, words
 from baton.report import ranking
-from baton.report.contests import SCAN
+from baton.report.comparisons import SCAN
 from baton.report.rows import LEVEL
 
 MOST_LAUNCHES = 100  # that anybody would make
 MOST_TIMES = 10  # where the end of an interval says something
 
 
-def winner(contest):
+def winner(comparison):
     """Who is fastest, and how far ahead of the next; or who ties; or what cannot be told."""
-    ranks = ranking.rank(contest)
-    first, label = ranks.first, contest.label_of
+    ranks = ranking.rank(comparison)
+    first, label = ranks.first, comparison.label_of
     others = ranks.unbeaten
     if not ranks.judged:
-        return unjudged(contest, ranks)
+        return unjudged(comparison, ranks)
     if ranking.has_winner(ranks):
         runner_up = runner_up_of(ranks)
         return f"Fastest is {label(first)}, {words.time_of(first)}; the next, {label(runner_up)}, takes {times(runner_up, first)} as long."
@@ -31,17 +31,17 @@ def winner(contest):
         between = (f"A tie of {label(first)}", "and") if is_tie else (f"Cannot tell {label(first)}", "from")
         return f"{between[0]}, {words.time_of(first)}, {between[1]} {label(others[0])}, which takes {times(others[0], first)} as long."
     whole = f"A tie of {len(others) + 1}" if is_tie else f"Cannot tell which of {len(others) + 1} is fastest"
-    lowest = "time" if contest.is_simulated else "median"
-    return f"{whole}; {label(first)} has the lowest {lowest}, {words.time_of(first)}; {'; '.join(how_near(contest, ranks))}."
+    lowest = "time" if comparison.is_simulated else "median"
+    return f"{whole}; {label(first)} has the lowest {lowest}, {words.time_of(first)}; {'; '.join(how_near(comparison, ranks))}."
 
 
-def unjudged(contest, ranks):
+def unjudged(comparison, ranks):
     """The least time where too few launches were made of the same rows."""
-    runner_up, last = runner_up_of(ranks), contest.competitors[-1]
-    slowest = "" if last is runner_up else f"; the slowest, {contest.label_of(last)}, {times(last, ranks.first)}"
-    why = "One launch cannot tell a winner" if max(len(row.launches) for row in contest.competitors) == 1 \
+    runner_up, last = runner_up_of(ranks), comparison.competitors[-1]
+    slowest = "" if last is runner_up else f"; the slowest, {comparison.label_of(last)}, {times(last, ranks.first)}"
+    why = "One launch cannot tell a winner" if max(len(row.launches) for row in comparison.competitors) == 1 \
         else "Too few launches of the same rows to tell a winner"
-    return (f"{why}; {contest.label_of(ranks.first)} took least, {words.time_of(ranks.first)}, and {contest.label_of(runner_up)} "
+    return (f"{why}; {comparison.label_of(ranks.first)} took least, {words.time_of(ranks.first)}, and {comparison.label_of(runner_up)} "
             f"{times(runner_up, ranks.first)} as long{slowest}.")
 
 
@@ -51,11 +51,11 @@ def times(row, other):
     return f"~{words.factor(ratio.value)} times" if row.is_simulated else words.times(ratio)
 
 
-def how_near(contest, ranks):
+def how_near(comparison, ranks):
     """Who is within the margin of the first one, and who cannot be told from it."""
-    near, unknown = [list(map(contest.label_of, rows)) for rows in (ranks.tied, ranks.undecided)]
+    near, unknown = [list(map(comparison.label_of, rows)) for rows in (ranks.tied, ranks.undecided)]
     verb = "is" if len(near) == 1 else "are"
-    if contest.is_simulated:
+    if comparison.is_simulated:
         return [f"{words.names(near)} {verb} within {words.percent(ranking.MODEL_ERROR - 1, 0)} of it, less than the model can tell"]
     parts = [f"{words.names(near)} {verb} within {words.percent(estimates.MARGIN, 0)} of it"] * bool(near)
     if not unknown:
@@ -73,26 +73,26 @@ def losers(ranks):
     return ranks.beaten[ranking.has_winner(ranks):] if ranks.judged else []
 
 
-def slower(contest):
+def slower(comparison):
     """Who loses, and by how much."""
-    ranks = ranking.rank(contest)
+    ranks = ranking.rank(comparison)
     others = losers(ranks)
-    if not others or not contest.is_layer and others == [ranking.lasp2_of(contest)]:  # over_lasp2 says it
+    if not others or not comparison.is_layer and others == [ranking.lasp2_of(comparison)]:  # over_lasp2 says it
         return ""
     ratios = [row.ratio_to(ranks.first) for row in others]
     factor = words.times(ratios[0]) if len(others) == 1 else f"{words.span([ratio.value for ratio in ratios])} times"
-    return f"Slower: {words.names(map(contest.label_of, others))}, {factor} as long."
+    return f"Slower: {words.names(map(comparison.label_of, others))}, {factor} as long."
 
 
-def lost(contest):
-    """Who failed in a contest that has a fastest one."""
-    names = sorted({contest.label_of(row) for row in contest.lost} - {contest.label_of(row) for row in contest.competitors})
+def lost(comparison):
+    """Who failed in a comparison that has a fastest one."""
+    names = sorted({comparison.label_of(row) for row in comparison.lost} - {comparison.label_of(row) for row in comparison.competitors})
     return f"{words.names(names)} failed and {'are' if len(names) > 1 else 'is'} not compared." if names else ""
 
 
-def to_decide(contest):
+def to_decide(comparison):
     """How many launches would separate the first two, if their times and the spread stay."""
-    ranks = ranking.rank(contest)
+    ranks = ranking.rank(comparison)
     if not ranks.judged or not ranks.undecided:
         return ""
     ratio = ranks.undecided[0].ratio_to(ranks.first)
@@ -100,7 +100,7 @@ def to_decide(contest):
         return ""
     needed = estimates.launches_needed(ratio.estimate, LEVEL, math.log(ratio.value / (1 + estimates.MARGIN)),
                                        range(3, MOST_LAUNCHES + 1))
-    names = f"{contest.label_of(ranks.first)} and {contest.label_of(ranks.undecided[0])}"
+    names = f"{comparison.label_of(ranks.first)} and {comparison.label_of(ranks.undecided[0])}"
     return f"About {max(needed, ratio.launches + 1)} launches in all would separate {names}, if both stay as they are." if needed else ""
 
 
@@ -108,18 +108,18 @@ def runner_up_of(ranks):
     return min([*ranks.unbeaten, *ranks.beaten], key=lambda row: row.median, default=None)
 
 
-def over_lasp2(contest):
+def over_lasp2(comparison):
     """How the one with the least median stands to LASP-2, or nothing if LASP-2 did not run."""
-    ranks, lasp2 = ranking.rank(contest), ranking.lasp2_of(contest)
+    ranks, lasp2 = ranking.rank(comparison), ranking.lasp2_of(comparison)
     named = runner_up_of(ranks) if not ranks.judged or len(ranks.unbeaten) < 2 else None  # with its ratio, by `winner`
-    if lasp2 is None or (ranks.judged or contest.is_layer) and lasp2 is named:
+    if lasp2 is None or (ranks.judged or comparison.is_layer) and lasp2 is named:
         return ""
-    name = "LASP-2" if contest.is_layer else f"The fastest form of LASP-2's gather here, {contest.label_of(lasp2)},"
-    if contest.is_layer and losers(ranks) == [lasp2]:  # `slower` says it
+    name = "LASP-2" if comparison.is_layer else f"The fastest form of LASP-2's gather here, {comparison.label_of(lasp2)},"
+    if comparison.is_layer and losers(ranks) == [lasp2]:  # `slower` says it
         return ""
     if lasp2 is ranks.first:
-        return "" if contest.is_layer else f"{contest.label_of(lasp2)} is the fastest form of LASP-2's gather here."
-    return f"{name} takes {times(lasp2, ranks.first)} as long as {contest.label_of(ranks.first)}{doubt(ranks, lasp2)}."
+        return "" if comparison.is_layer else f"{comparison.label_of(lasp2)} is the fastest form of LASP-2's gather here."
+    return f"{name} takes {times(lasp2, ranks.first)} as long as {comparison.label_of(ranks.first)}{doubt(ranks, lasp2)}."
 
 
 def doubt(ranks, row):
@@ -129,24 +129,24 @@ def doubt(ranks, row):
     return ": no difference that matters" if row in ranks.tied else ": the launches cannot tell them apart"
 
 
-def of_two_ranks(contest):
+def of_two_ranks(comparison):
     """Why exchanges of two ranks hardly differ, whoever is ahead."""
-    if contest.kind != SCAN or contest["ranks"] != 2 or len({row.name.name for row in contest.competitors}) < 2:
+    if comparison.kind != SCAN or comparison["ranks"] != 2 or len({row.name.name for row in comparison.competitors}) < 2:
         return ""
     return "Between two ranks most scans send one and the same message, so their patterns cannot differ; from three ranks on they do."
 
 
-def exchanges_of(contest):
+def exchanges_of(comparison):
     """Which exchange each method of a layer has, such as `zeco all_scan`."""
-    scans = {row.name.name: row.name.scan for row in contest.competitors if row.name.scan}
+    scans = {row.name.name: row.name.scan for row in comparison.competitors if row.name.scan}
     return f"Their exchanges of states: {', '.join(f'{name} {scan}' for name, scan in scans.items())}." if len(scans) > 1 else ""
 
 
-def on_other_executors(contest):
-    """The fastest of each executor of a contest but the first one's: by a library's messages beside stores into memory."""
+def on_other_executors(comparison):
+    """The fastest of each executor of a comparison but the first one's: by a library's messages beside stores into memory."""
     best = {}
-    for row in contest.competitors:
+    for row in comparison.competitors:
         best.setdefault(row.name.executor, row)
     first, *others = best.values()
     return " ".join(f"On {row.name.executor} {row.name.name} has the lowest median, {times(row, first)} as long as "
-                    f"{contest.label_of(first)}." for row in others)
+                    f"{comparison.label_of(first)}." for row in others)

@@ -9,7 +9,7 @@ import math
 
 from baton import cases, results, words
 from baton.report import axes, choice, costs, findings, ranking
-from baton.report.contests import LINEAR, SCAN, is_oversubscribed
+from baton.report.comparisons import LINEAR, SCAN, is_oversubscribed
 
 MACHINE = "~ Simulated machine: "
 OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows from a machine's own calibration
@@ -17,17 +17,17 @@ OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows
 FOLLOWED = {"ranks": ("ranks", "ranks_per_node"), "state_bytes": ("heads", "tokens"), "tokens": ("tokens", "heads")}
 
 MOST_TIMES = 8  # of a method that nothing competes with
-# Contests that differ in one axis alone, whose values rise.
-Series = collections.namedtuple("Series", "axis contests")
+# Comparisons that differ in one axis alone, whose values rise.
+Series = collections.namedtuple("Series", "axis comparisons")
 
 
 def sentences(session):
     """Returns the sentences on the machine, on each series, and on the errors of predictions; empty where nothing was
     simulated."""
     found = grown(session)
-    machines = {one.group.topology for each in found for one in each.contests}
+    machines = {one.group.topology for each in found for one in each.comparisons}
     where = f"{MACHINE}{', '.join(machines)}." if len(machines) == 1 and len(found) > 1 else ""
-    texts = [sentence(each, reservation(session, each.contests), not where) for each in found]
+    texts = [sentence(each, reservation(session, each.comparisons), not where) for each in found]
     error = typical_error(session.records)
     off = f"Predictions of the measured rows are off by {words.percent(error, 0)} in the mean." if error else ""
     return [where, *texts, off if texts else ""]
@@ -39,32 +39,32 @@ def grown(session):
     for bench in results.BENCHES:
         measured = [one.main for one in choice.questions(session, bench)]
         for question in choice.questions(session, bench, simulated=True):
-            found += [each._replace(contests=beyond(each.contests, measured)) for each in series(question.contests)]
-    return [each for each in found if each.contests]
+            found += [each._replace(comparisons=beyond(each.comparisons, measured)) for each in series(question.comparisons)]
+    return [each for each in found if each.comparisons]
 
 
 def series(found):
-    """Returns the Series that cover these contests, those of most contests and of the papers' state first."""
+    """Returns the Series that cover these comparisons, those of most comparisons and of the papers' state first."""
     found = [one for one in found if len(one.competitors) > 1 and one["ranks"] > 1] or found
 
     def groups(axis):
         made = collections.defaultdict(dict)
-        for contest in found:
-            made[results.alike(contest.record, *FOLLOWED[axis])][contest[axis]] = contest
-        return [Series(axis, [contest for _, contest in sorted(each.items())]) for each in made.values()]
+        for comparison in found:
+            made[results.alike(comparison.record, *FOLLOWED[axis])][comparison[axis]] = comparison
+        return [Series(axis, [comparison for _, comparison in sorted(each.items())]) for each in made.values()]
 
     def worth(each):
-        one = each.contests[0]
-        return len(each.contests), one.way == "both", -abs(one["state_bytes"] - choice.STATE), one["tokens"] if one.is_layer else 0
+        one = each.comparisons[0]
+        return len(each.comparisons), one.way == "both", -abs(one["state_bytes"] - choice.STATE), one["tokens"] if one.is_layer else 0
 
     followed = [axis for axis in FOLLOWED if axis != ("state_bytes" if found[0].is_layer else "tokens")]
-    made = max(map(groups, followed), key=lambda each: max((len(one.contests) for one in each), default=0))
+    made = max(map(groups, followed), key=lambda each: max((len(one.comparisons) for one in each), default=0))
     return sorted(made, key=worth, reverse=True)
 
 
-def reservation(session, contests):
+def reservation(session, comparisons):
     """What stands before a forecast that is worth less than it seems."""
-    last = contests[-1]
+    last = comparisons[-1]
     if last.is_layer and rates_are_doubtful(session):
         return "from rates of ranks that shared cores: "
     if last.group.topology.endswith(OF_PROCESSORS) and any(record.get("device") for record in session.measured):
@@ -80,22 +80,22 @@ def rates_are_doubtful(session):
 
 
 def beyond(simulated, measured):
-    """The simulated contests of more ranks than were measured, whose times say who is fastest at fewer."""
+    """The simulated comparisons of more ranks than were measured, whose times say who is fastest at fewer."""
     most = max((one["ranks"] for one in measured if one.kind == simulated[0].kind), default=0)
     return [one for one in simulated if one["ranks"] > most]
 
 
 def sentence(each, before, is_alone):
     """Who leads at which ranks or sizes, and how far LASP-2 is behind at the last; with the machine if `is_alone`."""
-    last = each.contests[-1]
+    last = each.comparisons[-1]
     machine = f" simulated on {last.group.topology}" * is_alone
-    if len(each.contests) == 1:
+    if len(each.comparisons) == 1:
         answer = words.lowered(findings.winner(last)) if len(last.competitors) > 1 else costs.alone(last)
         return f"~ {before}{axes.heading(last).removeprefix('~ ')}{',' * is_alone}{machine}: {answer}"
-    if any(len(one.competitors) < 2 for one in each.contests):
-        times = [f"{words.time_of(costs.row_of(one))} at {ends(each.axis, [one], True)}" for one in each.contests]
+    if any(len(one.competitors) < 2 for one in each.comparisons):
+        times = [f"{words.time_of(costs.row_of(one))} at {ends(each.axis, [one], True)}" for one in each.comparisons]
         return f"~ {before}{subject(each)}{machine}: {last.label_of(costs.row_of(last))} takes {words.names(times, MOST_TIMES)}."
-    parts = [f"{clause(names)} at {ends(each.axis, contests, number == 0)}" for number, (names, contests) in enumerate(leaders(each))]
+    parts = [f"{clause(names)} at {ends(each.axis, comparisons, number == 0)}" for number, (names, comparisons) in enumerate(leaders(each))]
     text = f"~ {before}{subject(each)}{machine}: {'; '.join(parts)}"
     lasp2, first = ranking.lasp2_of(last) if last.kind in (SCAN, LINEAR) else None, last.best
     slower = lasp2 if lasp2 not in (None, first) else findings.runner_up_of(ranking.rank(last))
@@ -107,7 +107,7 @@ def sentence(each, before, is_alone):
 
 def subject(each):
     """What a series is of, in words: a layer or an exchange, with the axes that others of its session have otherwise."""
-    one, is_of_ranks = each.contests[-1], each.axis == "ranks"
+    one, is_of_ranks = each.comparisons[-1], each.axis == "ranks"
     if one.kind not in (SCAN, LINEAR) or one.is_model or set(one.apart) - {*FOLLOWED[each.axis], each.axis}:
         hidden = (each.axis, *FOLLOWED[each.axis], *["heads", "dtype"] * (one.is_layer and "dtype" not in one.apart))
         return axes.heading(one, *hidden).removeprefix("~ ")
@@ -117,14 +117,14 @@ def subject(each):
     return what if one.is_layer else f"{what} of {words.binary_size(one['state_bytes'])}"
 
 
-def value(contest, axis):
-    return words.binary_size(contest[axis]) if axis == "state_bytes" else str(contest[axis])
+def value(comparison, axis):
+    return words.binary_size(comparison[axis]) if axis == "state_bytes" else str(comparison[axis])
 
 
-def ends(axis, contests, is_named):
+def ends(axis, comparisons, is_named):
     """The ends of rising values of an axis, such as `4 to 256 ranks`."""
-    values = [value(one, axis) for one in (contests[0], contests[-1])]
-    text = values[0] if len(contests) == 1 else " to ".join(values)
+    values = [value(one, axis) for one in (comparisons[0], comparisons[-1])]
+    text = values[0] if len(comparisons) == 1 else " to ".join(values)
     return text + {"ranks": " ranks", "tokens": " tokens a rank"}.get(axis, "") * is_named
 
 
@@ -135,17 +135,17 @@ def clause(names):
 
 
 def leaders(each):
-    """Returns [(names, contests)]: those that the model cannot tell from the least time, over the contests of a series
+    """Returns [(names, comparisons)]: those that the model cannot tell from the least time, over the comparisons of a series
     where all of them stay so. The one that led before comes first."""
     stretches = []
-    for contest in each.contests:
-        ranks = ranking.rank(contest)
+    for comparison in each.comparisons:
+        ranks = ranking.rank(comparison)
         level = list(dict.fromkeys(row.name.name for row in (ranks.first, *ranks.unbeaten)))
         kept = [name for name in stretches[-1][0] if name in level] if stretches else []
         if kept and len(kept) == 1 == len(stretches[-1][0]) == len(level) or len(kept) > 1:
-            stretches[-1] = (kept, [*stretches[-1][1], contest])
+            stretches[-1] = (kept, [*stretches[-1][1], comparison])
         else:
-            stretches.append(([*kept, *(name for name in level if name not in kept)], [contest]))
+            stretches.append(([*kept, *(name for name in level if name not in kept)], [comparison]))
     return stretches
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which row of a contest is fastest, which rows tie with it, and of which rows the launches cannot tell.
+"""Which row of a comparison is fastest, which rows tie with it, and of which rows the launches cannot tell.
 
 The least of many times is least by luck too. So each other row is judged by the 95 % interval of its ratio to it: it is
 slower if the interval lies above the margin, it ties if the interval lies within the margin, and else nothing is known.
@@ -13,12 +13,12 @@ from baton.estimates import MARGIN
 
 MODEL_ERROR = 1.1  # simulated times that are nearer to one another than this are called equal
 SLOWER, TIES, UNDECIDED = "slower", "ties", "undecided"  # how a row stands to the one with the least time
-FASTEST, TIE, CANNOT_TELL = "fastest", "tie", "cannot tell"  # the verdicts on a contest
+FASTEST, TIE, CANNOT_TELL = "fastest", "tie", "cannot tell"  # the verdicts on a comparison
 ALL_GATHER_SCAN, LASP2 = "all_gather_scan", "lasp2"
 
 
 class Ranking(collections.namedtuple("Ranking", "first tied undecided beaten judged")):
-    """How the rows of a contest stand to `first`, which has the least time: lists of rows, each the fastest first.
+    """How the rows of a comparison stand to `first`, which has the least time: lists of rows, each the fastest first.
 
     `judged` is False if no other row has an interval, so that nothing can be told.
     """
@@ -36,15 +36,15 @@ class Ranking(collections.namedtuple("Ranking", "first tied undecided beaten jud
         return TIE if self.tied else FASTEST
 
 
-def rank(contest):
-    """Returns the Ranking of a contest with at least one competitor, or None."""
-    rows = contest.competitors
+def rank(comparison):
+    """Returns the Ranking of a comparison with at least one competitor, or None."""
+    rows = comparison.competitors
     if not rows:
         return None
     found = {SLOWER: [], TIES: [], UNDECIDED: []}
     for row in rows[1:]:
         found[relation(row, rows[0])].append(row)
-    judged = contest.is_simulated or any(row.ratio_to(rows[0]).interval for row in rows[1:])
+    judged = comparison.is_simulated or any(row.ratio_to(rows[0]).interval for row in rows[1:])
     return Ranking(rows[0], found[TIES], found[UNDECIDED], found[SLOWER], judged)
 
 
@@ -70,16 +70,16 @@ def has_winner(ranking):
     return ranking.verdict == FASTEST
 
 
-def named(contest, *names):
+def named(comparison, *names):
     """Returns the fastest competitor of these names, or None."""
-    return next((row for row in contest.competitors if row.name.name in names), None)
+    return next((row for row in comparison.competitors if row.name.name in names), None)
 
 
-def lasp2_of(contest):
+def lasp2_of(comparison):
     """The fastest form of LASP-2: all-gather and local scan, by a schedule or by a library's all-gather."""
-    if contest.is_layer:
-        return named(contest, LASP2)
-    return next((row for row in contest.competitors if is_lasp2(row.name.name)), None)
+    if comparison.is_layer:
+        return named(comparison, LASP2)
+    return next((row for row in comparison.competitors if is_lasp2(row.name.name)), None)
 
 
 def is_lasp2(name):

@@ -5,7 +5,7 @@ import pathlib
 import shlex
 
 from baton import results, schema
-from baton.report.contests import LINEAR, SOFTMAX
+from baton.report.comparisons import LINEAR, SOFTMAX
 from baton.report.rows import AUTO
 
 TOPOLOGIES = pathlib.Path(__file__).resolve().parents[3] / "topologies"

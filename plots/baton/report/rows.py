@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One row of a contest: what competes there, its times launch by launch, and how it stands to another row.
+"""One row of a comparison: what competes there, its times launch by launch, and how it stands to another row.
 
 The launch is the unit. A launch's time is the median over its rounds, and a row's time and interval are the estimate of
 its launches (estimates.py). Rows of the simulator are the same at every run.
@@ -22,7 +22,7 @@ Ratio = collections.namedtuple("Ratio", "value interval estimate launches")
 
 
 class Row:
-    """A row of a contest: `name` is a results.Rival, `case` the cases.Case with its records."""
+    """A row of a comparison: `name` is a results.Rival, `case` the cases.Case with its records."""
 
     def __init__(self, name, case):
         self.name, self.case = name, case

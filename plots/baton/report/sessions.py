@@ -9,7 +9,7 @@ import functools
 import pathlib
 
 from baton import cases, results
-from baton.report import axes, contests
+from baton.report import axes, comparisons
 
 
 ALL = "all"  # the name that asks for every session
@@ -23,8 +23,8 @@ class Session:
         self.name, self.path, self.records, self.others, self.interrupted = name, path, records, [], False
 
     @functools.cached_property
-    def contests(self):
-        return axes.note_differences(contests.contests_of(self.records))
+    def comparisons(self):
+        return axes.note_differences(comparisons.comparisons_of(self.records))
 
     @property
     def newest(self):
@@ -55,7 +55,7 @@ class Session:
     @property
     def launches(self):
         """The most launches that any case of the session has."""
-        return max((len(row.launches) for contest in self.contests for row in contest.rows
+        return max((len(row.launches) for comparison in self.comparisons for row in comparison.rows
                     if not row.is_simulated), default=0)
 
     @staticmethod

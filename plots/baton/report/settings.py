@@ -5,7 +5,7 @@ import collections
 
 from baton import words
 from baton.report import axes, ranking
-from baton.report.contests import SCAN
+from baton.report.comparisons import SCAN
 
 MOST_SINGLE = 2  # other settings that have a sentence each; more share one
 PLURALS = {"state_bytes": "sizes", "tokens": "numbers of tokens", "ranks": "numbers of ranks", "cadence": "kinds of rounds",
@@ -14,7 +14,7 @@ CADENCES = {"graph": "as CUDA graphs"}
 
 
 def alike(question):
-    """The contests that share sentences, the main one first: with rows enough in common, and launches enough if it has."""
+    """The comparisons that share sentences, the main one first: with rows enough in common, and launches enough if it has."""
     main = question.main
     if len(main.competitors) < 2:
         return [main]
@@ -25,7 +25,7 @@ def alike(question):
         return len(common) >= min(3, len(names)) and len(one.competitors) > 1 and (one["ranks"] > 1) == (main["ranks"] > 1) \
             and ranking.rank(one).judged == is_judged
 
-    return [main, *(one for one in question.contests if one is not main and is_alike(one))]
+    return [main, *(one for one in question.comparisons if one is not main and is_alike(one))]
 
 
 def summary(found):
@@ -96,8 +96,8 @@ def slower(found):
     return f"Always slower: {words.names(labels[name] for name in names)}, {words.span(ratios)} times as long." if names else ""
 
 
-def noun(contest):
-    return "method" if contest.is_layer else "scan" if contest.kind == SCAN else "collective"
+def noun(comparison):
+    return "method" if comparison.is_layer else "scan" if comparison.kind == SCAN else "collective"
 
 
 def tally(of_names, found):
@@ -115,24 +115,24 @@ def listed(some, found, is_whole=True):
     return f"{number} ({words.names((setting(one, differ) for one in sorted(some, key=lambda one: place_of(one, differ))), 3)})"
 
 
-def place_of(contest, of_axes):
+def place_of(comparison, of_axes):
     """Orders settings."""
-    return [(str(type(value)), value) for value in (axes.value_of(contest, axis) for axis in of_axes)]
+    return [(str(type(value)), value) for value in (axes.value_of(comparison, axis) for axis in of_axes)]
 
 
 def varying(found):
-    """The axes in which these contests differ, without those that follow from another one."""
+    """The axes in which these comparisons differ, without those that follow from another one."""
     differ = [axis for axis in axes.axes_of(found) if len({axes.value_of(one, axis) for one in found}) > 1]
     if not found[0].is_layer and "state_bytes" in differ:
         differ = [axis for axis in differ if axis not in ("heads", "tokens")]
     return [axis for axis in differ if axis != "rounds"] or differ
 
 
-def setting(contest, of_axes):
-    """What a contest has at these axes, in few words, such as `128 KiB, graph rounds`."""
+def setting(comparison, of_axes):
+    """What a comparison has at these axes, in few words, such as `128 KiB, graph rounds`."""
     own = {"state_bytes": words.binary_size, "ranks": lambda ranks: words.count(ranks, "rank"), "tokens": "{} tokens".format,
            "pass": axes.passes, "cadence": "{} rounds".format, "dtype": str}
-    return ", ".join(own[axis](contest[axis]) if axis in own else f"{axes.title_of(axis)} {axes.value(contest, axis)}" for axis in of_axes)
+    return ", ".join(own[axis](comparison[axis]) if axis in own else f"{axes.title_of(axis)} {axes.value(comparison, axis)}" for axis in of_axes)
 
 
 def where(found):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs that leave traces of the fastest and of the slowest row of the contests that the answer is about."""
+"""The runs that leave traces of the fastest and of the slowest row of the comparisons that the answer is about."""
 
 from baton.report import choice, rerun_command
 

@@ -109,7 +109,7 @@ class Exchanges(unittest.TestCase):
         text = told(scan("all_scan", 100, blocks_asked="auto"), swept, scan("all_gather_scan", 150, 0.001))
         self.assertIn("2 compared: fastest is all_scan, 100 us", text)
 
-    def test_wires_that_round_are_a_contest_of_their_own(self):
+    def test_wires_that_round_are_a_comparison_of_their_own(self):
         rounding = [gpu_scan(name, 5 + number, executor="peer_bf16", wire_dtype="bf16")
                     for number, name in enumerate(("all_scan", "two_shot", "all_gather_scan"))]
         text = told(gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001), *rounding)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of model_bench in the answer, on the page and as commands: a contest a model, apart from those of layers."""
+"""Rows of model_bench in the answer, on the page and as commands: a comparison a model, apart from those of layers."""
 
 import unittest
 
@@ -37,12 +37,12 @@ class Models(unittest.TestCase):
         self.assertNotIn("Model", paragraphs(layer("zeco", 1) + layer("lasp2", 2, 0.001)))
         self.assertNotIn("Layer", paragraphs(lines()))
 
-    def test_what_is_beside_the_blocks_parts_contests(self):
+    def test_what_is_beside_the_blocks_parts_comparisons(self):
         for changes in ({"beside": "sharded weights"}, {"layers": 4}, {"model": "gla-1b"}, {"width": 64}, {"tokens": 512}):
-            self.assertEqual(len(session(model(), model(**changes)).contests), 2, changes)
-        (contest,) = session(lines()).contests
-        self.assertEqual([row.name.name for row in contest.competitors], ["zeco", "lasp2"])
-        self.assertEqual(contest.local_of(contest.best).name.name, "local")
+            self.assertEqual(len(session(model(), model(**changes)).comparisons), 2, changes)
+        (comparison,) = session(lines()).comparisons
+        self.assertEqual([row.name.name for row in comparison.competitors], ["zeco", "lasp2"])
+        self.assertEqual(comparison.local_of(comparison.best).name.name, "local")
 
     def test_ranks_that_shared_cores_prove_nothing(self):
         crowded = [{**one, "machine": machine(2)} for one in lines(ranks=2)]

@@ -15,8 +15,8 @@ QUIET, LOUD = (1.0, 1.001, 0.999), (1.0, 1.2, 0.85)
 def ranked(*rows):
     """The Ranking of all_scan at 100 us and other rows, each (name, microseconds, factors of launches)."""
     made = [scan("all_scan", 100, factors=QUIET), *(scan(name, time, factors=factors) for name, time, factors in rows)]
-    (contest,) = session(*made).contests
-    return ranking.rank(contest)
+    (comparison,) = session(*made).comparisons
+    return ranking.rank(comparison)
 
 
 def names(rows):
@@ -43,7 +43,7 @@ class Verdicts(unittest.TestCase):
         self.assertTrue(1 < low < 1 + estimates.MARGIN < high)
         self.assertEqual(found.verdict, ranking.CANNOT_TELL)
 
-    def test_one_unknown_row_leaves_the_contest_open(self):
+    def test_one_unknown_row_leaves_the_comparison_open(self):
         found = ranked(("two_shot", 100.5, QUIET), ("ring_scan", 108, LOUD))
         self.assertEqual((names(found.tied), names(found.undecided), found.verdict),
                          (["two_shot"], ["ring_scan"], ranking.CANNOT_TELL))
@@ -51,23 +51,23 @@ class Verdicts(unittest.TestCase):
 
     def test_one_launch_tells_nothing(self):
         made = [scan(name, time, factors=(1.0,)) for name, time in (("all_scan", 100), ("two_shot", 100.1), ("chain", 900))]
-        (contest,) = session(*made).contests
-        found = ranking.rank(contest)
+        (comparison,) = session(*made).comparisons
+        found = ranking.rank(comparison)
         self.assertEqual((found.judged, found.verdict, found.tied, found.beaten), (False, ranking.CANNOT_TELL, [], []))
 
     def test_a_row_with_one_launch_beside_rows_with_three_is_unknown(self):
         made = [scan("all_scan", 100), scan("two_shot", 150), scan("chain", 170)[:1]]
-        (contest,) = session(*made).contests
-        self.assertEqual(names(ranking.rank(contest).undecided), ["chain"])
+        (comparison,) = session(*made).comparisons
+        self.assertEqual(names(ranking.rank(comparison).undecided), ["chain"])
 
     def test_layers_have_the_same_words(self):
-        (contest,) = session(layer("zeco", 1.0, factors=QUIET), layer("lasp2", 1.01, factors=QUIET)).contests
-        self.assertEqual(ranking.rank(contest).verdict, ranking.TIE)
+        (comparison,) = session(layer("zeco", 1.0, factors=QUIET), layer("lasp2", 1.01, factors=QUIET)).comparisons
+        self.assertEqual(ranking.rank(comparison).verdict, ranking.TIE)
 
     def test_simulated_rows_are_told_by_the_models_error_alone(self):
         made = [simulated(scan(name, time)) for name, time in (("all_scan", 100), ("two_shot", 109), ("chain", 111))]
-        (contest,) = session(*made).contests
-        found = ranking.rank(contest)
+        (comparison,) = session(*made).comparisons
+        found = ranking.rank(comparison)
         self.assertEqual((names(found.tied), found.undecided, names(found.beaten)), (["two_shot"], [], ["chain"]))
 
 
@@ -77,7 +77,7 @@ class Equals(unittest.TestCase):
     DRAWS = 20_000
 
     def shares(self, spreads, launches, ratio=1.0):
-        """Over many contests of rows with these spreads of the logarithm between launches: how often a row that is not the
+        """Over many comparisons of rows with these spreads of the logarithm between launches: how often a row that is not the
         fastest is called so, and how often one that takes `ratio` times as long as the others is called a tie."""
         draw = numpy.random.default_rng(51)
         count = len(spreads)
@@ -94,7 +94,7 @@ class Equals(unittest.TestCase):
         ties = ((low >= -margin) & (high <= margin) & others).any(axis=1)
         return wins.mean(), ties.mean()
 
-    def test_equals_make_a_winner_in_at_most_5_percent_of_contests(self):
+    def test_equals_make_a_winner_in_at_most_5_percent_of_comparisons(self):
         for launches in (2, 3, 5):
             for spreads in ((0.05,) * 2, (0.05,) * 3, (0.5,) * 2, (0.5,) * 10, (0.3, 0.01), (0.3, 0.3, 0.01),
                             (0.3, 0.1, 0.03, 0.01), (0.5, 0.5, *(0.01,) * 8)):

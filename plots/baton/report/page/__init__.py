@@ -12,7 +12,7 @@ import markupsafe
 
 from baton import files, pages, words
 from baton.report import answer, axes, between, growth, one_gpu, rerun_command
-from baton.report.contests import LINEAR, SCAN
+from baton.report.comparisons import LINEAR, SCAN
 from baton.report.page import cards, provenance, sections, strips
 
 WHICH = {"collective": "Which exchange is fastest", "operator": "Which method is fastest in a layer",
@@ -45,19 +45,19 @@ def question(sessions):
     if all(map(one_gpu.works, sessions)):
         return f"What one GPU can tell: {words.names(machines, len(machines)).removeprefix('1 x ')}"
     where = words.names(machines, len(machines)) or "a simulated machine"
-    contests = [one.contest for session in sessions for one in answer.asked(session) if one.contest] \
-        or [each.contests[-1] for session in sessions for each in growth.grown(session)]
-    if not any(len(one.competitors) > 1 for one in contests):
+    comparisons = [one.comparison for session in sessions for one in answer.asked(session) if one.comparison] \
+        or [each.comparisons[-1] for session in sessions for each in growth.grown(session)]
+    if not any(len(one.competitors) > 1 for one in comparisons):
         return f"What does it take on {where}?"
-    return f"{which(contests)} on {where}?"
+    return f"{which(comparisons)} on {where}?"
 
 
-def which(contests):
-    """What these contests ask, in the words of a title."""
-    benches, kinds = {one["bench"] for one in contests}, {one.kind for one in contests}
+def which(comparisons):
+    """What these comparisons ask, in the words of a title."""
+    benches, kinds = {one["bench"] for one in comparisons}, {one.kind for one in comparisons}
     if len(benches) > 1:
         return "What is fastest"
-    first = contests[0]
+    first = comparisons[0]
     if first.is_model or len(kinds) > 1 or first.kind in (SCAN, LINEAR):
         return WHICH[first["bench"]]
     return f"{WHICH[first['bench']]} of {axes.work(first)}" if first.is_layer else f"Which {words.lowered(axes.work(first))} is fastest"

@@ -40,40 +40,40 @@ def of_session(session):
     yield from (card(one, QUESTIONS[heading]) for heading, one in firsts.items())
     where, *texts, off = growth.sentences(session)
     if texts:
-        last = growth.grown(session)[0].contests[-1]
+        last = growth.grown(session)[0].comparisons[-1]
         yield Card(QUESTIONS[answer.SIMULATED], where or f"{axes.heading(last)}.", texts[0], [*texts[1:], *filter(None, [off])], *figure(last))
     yield from (card(one, f"{one.title}: {words.lowered(QUESTIONS[one.heading])}") for one in found if one is not firsts[one.heading])
 
 
 def card(asked, question):
     finding, *details = [text for text, _ in asked.sentences if text]
-    is_alone = asked.contest and len(asked.contest.competitors) < 2
-    asks = f"{axes.work(asked.contest)}: what does it take?" if is_alone else question
-    return Card(asks, note(asked), finding, details, *figure(asked.contest))
+    is_alone = asked.comparison and len(asked.comparison.competitors) < 2
+    asks = f"{axes.work(asked.comparison)}: what does it take?" if is_alone else question
+    return Card(asks, note(asked), finding, details, *figure(asked.comparison))
 
 
 def note(asked):
     """The shape of what a card is about, its launches, and what its figure leaves out."""
-    contest = asked.contest
-    if contest is None:
+    comparison = asked.comparison
+    if comparison is None:
         return ""
-    launches = certainty.launches_of(contest)
-    left_out = f" {style.MOST_LINES - 1} with the lowest medians and the last are drawn." * (len(contest.competitors) > style.MOST_LINES)
-    compared = f"{len(contest.competitors)} compared; " * (len(contest.competitors) > 1)
-    return f"{axes.heading(contest)}; {compared}{words.count(launches, 'launch', 'launches')}.{left_out}"
+    launches = certainty.launches_of(comparison)
+    left_out = f" {style.MOST_LINES - 1} with the lowest medians and the last are drawn." * (len(comparison.competitors) > style.MOST_LINES)
+    compared = f"{len(comparison.competitors)} compared; " * (len(comparison.competitors) > 1)
+    return f"{axes.heading(comparison)}; {compared}{words.count(launches, 'launch', 'launches')}.{left_out}"
 
 
-def figure(contest):
-    """Returns the figure of a contest and a link to its rows; (None, "") where a figure would compare nothing."""
-    return (ranked(contest), "#cases") if contest and len(contest.competitors) > 1 else (None, "")
+def figure(comparison):
+    """Returns the figure of a comparison and a link to its rows; (None, "") where a figure would compare nothing."""
+    return (ranked(comparison), "#cases") if comparison and len(comparison.competitors) > 1 else (None, "")
 
 
-def ranked(contest):
-    """Returns the figure of a contest as SVG."""
-    ranks = ranking.rank(contest)
+def ranked(comparison):
+    """Returns the figure of a comparison as SVG."""
+    ranks = ranking.rank(comparison)
     rows = sorted([ranks.first, *ranks.unbeaten, *ranks.beaten], key=lambda row: row.median)
     rows = [*rows[:style.MOST_LINES - 1], rows[-1]] if len(rows) > style.MOST_LINES else rows
-    return drawn([Point(contest.label_of(row), row, colour(ranks, row)) for row in rows], f"Times of {axes.heading(contest)}")
+    return drawn([Point(comparison.label_of(row), row, colour(ranks, row)) for row in rows], f"Times of {axes.heading(comparison)}")
 
 
 def colour(ranks, row):
@@ -85,8 +85,8 @@ def colour(ranks, row):
 
 def works(session):
     """Returns the figure of the layers on one GPU as SVG, those with both passes alone, or None if there are none."""
-    found = [one for one in one_gpu.works(session) if one.contest.way == "both" and not one.contest.is_model]
-    points = [Point(one_gpu.work_of(one.contest), one.row, OTHER) for one in sorted(found, key=lambda one: one.row.median)]
+    found = [one for one in one_gpu.works(session) if one.comparison.way == "both" and not one.comparison.is_model]
+    points = [Point(one_gpu.work_of(one.comparison), one.row, OTHER) for one in sorted(found, key=lambda one: one.row.median)]
     return drawn(points, "Times of layers on one GPU, both passes") if points else None
 
 

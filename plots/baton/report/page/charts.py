@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes charts of contests: times against sizes, times against ranks, and layers as bars."""
+"""Makes charts of comparisons: times against sizes, times against ranks, and layers as bars."""
 
 import collections
 import math
@@ -11,29 +11,29 @@ from baton.report.page import bars, lines
 from baton.report.rows import AUTO, COMPUTE_ONLY, EXPOSED, LOCAL
 
 SIZE, RANKS = "size", "ranks"
-# The axes in which the contests of a chart may differ.
+# The axes in which the comparisons of a chart may differ.
 FREE = {SIZE: ("heads", "tokens"), RANKS: ("ranks", "ranks_per_node", "ranks_per_gpu")}
 PAPERS = ("zeco", "lasp1", "lasp2", "all_scan", "ring_scan", "all_gather_scan", "nccl_all_gather_scan",
           LOCAL)  # lines that are kept first
 
-# What a chart is of: what its contests share, and what orders it among others.
+# What a chart is of: what its comparisons share, and what orders it among others.
 Subject = collections.namedtuple("Subject", "group importance")
 
 Identity = collections.namedtuple("Identity", "name executor implementation scan blocks simulated")
 
 
-def against_size(contests_of_session):
+def against_size(comparisons):
     """Yields (Subject, Chart) of exchanges against the bytes of the state, and of layers against the tokens."""
-    for shared, group in grouped(contests_of_session, SIZE):
+    for shared, group in grouped(comparisons, SIZE):
         axis = "tokens" if group[0].is_layer else "state_bytes"
         unit, title = (str, "tokens a rank") if axis == "tokens" else (words.size, "bytes of a rank's state")
         if len({one[axis] for one in group}) > 1:
             yield from chart(Subject(shared, axes.importance(group[0])), group, axis, ("state_bytes", *FREE[SIZE]), title, unit)
 
 
-def against_ranks(contests_of_session):
+def against_ranks(comparisons):
     """Yields (Subject, Chart): measured lines, with simulated ones beside them where this machine was the model."""
-    groups = dict(grouped(contests_of_session, RANKS))
+    groups = dict(grouped(comparisons, RANKS))
     joined = {shared: [other for other in groups if modelled(group[0], groups[other][0])]
               for shared, group in groups.items() if not shared.topology}
     beside = {other for others in joined.values() for other in others}
@@ -54,15 +54,15 @@ def modelled(one, other):
     return bool(topology) and bool(machine) and machine in topology and work(one) == work(other)
 
 
-def grouped(contests_of_session, kind):
+def grouped(comparisons, kind):
     groups = collections.defaultdict(list)
-    for contest in contests_of_session:
-        groups[results.alike(contest.record, *FREE[kind])].append(contest)
+    for comparison in comparisons:
+        groups[results.alike(comparison.record, *FREE[kind])].append(comparison)
     return groups.items()
 
 
 def chart(subject, group, axis, hidden, x_title, unit):
-    """Yields the chart of a group of contests, if two methods have lines in it. Its title is without the axes `hidden`."""
+    """Yields the chart of a group of comparisons, if two methods have lines in it. Its title is without the axes `hidden`."""
     found, names = collect(group, axis)
     found = {one: points for one, points in found.items() if len(points) > 1}
     if len({one[:-1] for one in found}) < 2:
@@ -88,22 +88,22 @@ def collect(group, axis):
     """Returns {Identity: [(x, seconds, interval, note, mark, ratio to the best)]} and {Identity: label}."""
     found, names = collections.defaultdict(list), {}
     main = common_origin(group)
-    for contest in group:
-        for row in contest.competitors + [row for row in contest.local_rows if row.name.name == LOCAL]:
+    for comparison in group:
+        for row in comparison.competitors + [row for row in comparison.local_rows if row.name.name == LOCAL]:
             one = Identity(row.name.name, "" if row.is_simulated else row.name.executor, row.name.implementation,
                            row.name.scan, AUTO if row.name.blocks == AUTO else row.name.blocks, row.is_simulated)
-            label = contest.label_of(row)
+            label = comparison.label_of(row)
             names[one] = max(names.get(one, ""), label, key=len)
             other = not row.is_simulated and origin(row.records[-1]) != main
-            mark = lines.OVERSUBSCRIBED if contest.is_oversubscribed else lines.ELSEWHERE if other else ""
-            best = row.median / contest.best.median if contest.best else 1
-            found[one].append((contest[axis], row.median, row.interval, note(label, contest, row), mark, best))
+            mark = lines.OVERSUBSCRIBED if comparison.is_oversubscribed else lines.ELSEWHERE if other else ""
+            best = row.median / comparison.best.median if comparison.best else 1
+            found[one].append((comparison[axis], row.median, row.interval, note(label, comparison, row), mark, best))
     return found, names
 
 
-def note(label, contest, row):
+def note(label, comparison, row):
     simulated = "~ simulated, " if row.is_simulated else ""
-    return f"{label}: {simulated}{axes.shape(contest)}: {words.time_of(row)}"
+    return f"{label}: {simulated}{axes.shape(comparison)}: {words.time_of(row)}"
 
 
 def by_worth(found):
@@ -114,7 +114,7 @@ def by_worth(found):
 
 
 def worth(one, found):
-    """Orders lines: the nearer to the best of its contests, the earlier."""
+    """Orders lines: the nearer to the best of its comparisons, the earlier."""
     return statistics.fmean(math.log(point[5]) for point in found[one])
 
 
@@ -124,40 +124,40 @@ def origin(record):
 
 
 def common_origin(group):
-    """The origin of most measured records of these contests."""
-    seen = collections.Counter(origin(record) for contest in group if not contest.is_simulated
-                               for record in contest.records)
+    """The origin of most measured records of these comparisons."""
+    seen = collections.Counter(origin(record) for comparison in group if not comparison.is_simulated
+                               for record in comparison.records)
     return seen.most_common(1)[0][0] if seen else None
 
 
-def layers(contests_of_session):
-    """Yields (Subject, Chart) of each contest of layers that has a method without its exchange, which splits its time."""
-    for contest in contests_of_session:
-        if not contest.is_layer or not contest.competitors:
+def layers(comparisons):
+    """Yields (Subject, Chart) of each comparison of layers that has a method without its exchange, which splits its time."""
+    for comparison in comparisons:
+        if not comparison.is_layer or not comparison.competitors:
             continue
-        rows = contest.competitors + [row for row in contest.local_rows if row.name.name == LOCAL]
+        rows = comparison.competitors + [row for row in comparison.local_rows if row.name.name == LOCAL]
         rows = [*sorted(rows, key=lambda row: row.median)]
         order = sorted(rows, key=lambda row: row.name.name not in PAPERS)
         kept = order[:style.MOST_LINES]
-        made = [bar(contest, row) for row in rows if row in kept]
+        made = [bar(comparison, row) for row in rows if row in kept]
         if not any(one.local for one in made):
             continue
-        about = f"{axes.subject(contest)}."
-        about += " Oversubscribed: no measure of the methods." * contest.is_oversubscribed
-        main = common_origin([contest])
-        others = [contest.label_of(row) for row in kept if not row.is_simulated and origin(row.records[-1]) != main]
+        about = f"{axes.subject(comparison)}."
+        about += " Oversubscribed: no measure of the methods." * comparison.is_oversubscribed
+        main = common_origin([comparison])
+        others = [comparison.label_of(row) for row in kept if not row.is_simulated and origin(row.records[-1]) != main]
         about += f" Of another launch or commit: {words.names(others)}." if others else ""
-        yield Subject(contest.group, axes.importance(contest)), bars.Chart(axes.heading(contest), about, made,
-                                      [contest.label_of(row) for row in order[style.MOST_LINES:]], contest.is_oversubscribed)
+        yield Subject(comparison.group, axes.importance(comparison)), bars.Chart(axes.heading(comparison), about, made,
+                                      [comparison.label_of(row) for row in order[style.MOST_LINES:]], comparison.is_oversubscribed)
 
 
-def bar(contest, row):
-    local, exposed = (contest.beside(row, mode) for mode in (COMPUTE_ONLY, EXPOSED))
-    return bars.Bar(contest.label_of(row), looks.look(row.name.name).colour, row.is_simulated, row.median, row.interval,
+def bar(comparison, row):
+    local, exposed = (comparison.beside(row, mode) for mode in (COMPUTE_ONLY, EXPOSED))
+    return bars.Bar(comparison.label_of(row), looks.look(row.name.name).colour, row.is_simulated, row.median, row.interval,
                     words.time_of(row), local.median if local else None, exposed.median if exposed else None,
-                    note(contest.label_of(row), contest, row))
+                    note(comparison.label_of(row), comparison, row))
 
 
 def without_machine(group):
-    """What contests of several sessions share that stand side by side."""
+    """What comparisons of several sessions share that stand side by side."""
     return group._replace(host="", machine="", placement="")

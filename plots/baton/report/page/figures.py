@@ -15,7 +15,7 @@ Figure = collections.namedtuple("Figure", "title svg caption")
 
 
 def section(number, name, title, make):
-    """The Section of the charts that `make` finds in the contests of a session."""
+    """The Section of the charts that `make` finds in the comparisons of a session."""
     return Section(number, name, title, title, "report/page/figures.html", functools.partial(of_kind, make))
 
 
@@ -28,7 +28,7 @@ def figures(sessions, letters, make):
     """Yields rows of figures of one kind: one of one session, those of several beside one another."""
     places = {}
     for letter, session in zip(letters, sessions):
-        for subject, chart in make(session.contests):
+        for subject, chart in make(session.comparisons):
             beside = subject._replace(group=charts.without_machine(subject.group))
             places.setdefault(subject if letter in places.get(beside, ()) else beside, {})[letter] = chart
     for subject in sorted(places, key=lambda one: order(one, places[one].values())):

@@ -26,7 +26,7 @@ class Strips:
         self.rows = []
 
     def add(self, _name, sides):
-        """Keeps a row and returns its number. `sides` are [(letter of the session, contest, row)]."""
+        """Keeps a row and returns its number. `sides` are [(letter of the session, comparison, row)]."""
         self.rows.append(sides)
         return len(self.rows) - 1
 

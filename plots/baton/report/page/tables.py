@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of contests: a row a case, the fastest of each contest first; sessions stand in columns side by side."""
+"""Tables of comparisons: a row a case, the fastest of each comparison first; sessions stand in columns side by side."""
 
 import collections
 
@@ -12,7 +12,7 @@ from baton.report.rows import COMPUTE_ONLY, EXPOSED, LOCAL
 # A cell: `sort` is what its column is sorted by, `kind` a class of the style, `title` what a pointer shows.
 Cell = collections.namedtuple("Cell", "text sort kind title", defaults=("", "", ""))
 
-# `number` is that of the row's rounds, `is_first` true where a contest begins.
+# `number` is that of the row's rounds, `is_first` true where a comparison begins.
 TableRow = collections.namedtuple("TableRow", "cells is_first number")
 Table = collections.namedtuple("Table", "subjects notes letters names outcomes about rows")
 
@@ -24,14 +24,14 @@ MODES = {EXPOSED: 1, COMPUTE_ONLY: 2}  # their order behind the ranked rows
 
 def tables(sessions, letters, number_of):
     """Yields the Tables. `letters` names the sessions; `number_of(row name, shown)` numbers rows for strips,
-    where `shown` are [(letter, contest, row)]."""
+    where `shown` are [(letter, comparison, row)]."""
     families = collections.defaultdict(dict)
     for letter, session in zip(letters, sessions):
-        for contest in session.contests:
-            entries = families[contest["bench"], contest.run_by, contest.group.topology, contest.kind, contest.wire, contest.model]
-            beside = without_machine(contest.group)
+        for comparison in session.comparisons:
+            entries = families[comparison["bench"], comparison.run_by, comparison.group.topology, comparison.kind, comparison.wire, comparison.model]
+            beside = without_machine(comparison.group)
             taken = letter in entries.get(beside, ())  # several machines of one session are no columns
-            entries.setdefault(contest.group if taken else beside, {})[letter] = contest
+            entries.setdefault(comparison.group if taken else beside, {})[letter] = comparison
     for of_family in sorted(families.values(), key=lambda entries: axes.importance(first_of(next(iter(entries.values()))))):
         shown = {key: entry for key, entry in of_family.items() if any(rows_of(one) for one in entry.values())}
         if shown:
@@ -43,10 +43,10 @@ def first_of(entry):
     return next(iter(entry.values()))
 
 
-def rows_of(contest):
+def rows_of(comparison):
     """The rows that a table shows: all but those that could not run here, and those that are ranked first."""
-    ranked = contest.competitors
-    others = [row for row in contest.rows if row.state != cases.SKIPPED and row not in ranked]
+    ranked = comparison.competitors
+    others = [row for row in comparison.rows if row.state != cases.SKIPPED and row not in ranked]
     return ranked + sorted(others, key=lambda row: MODES.get(row.name.mode, 0))
 
 
@@ -57,7 +57,7 @@ def table(entries, letters, number_of):
         origin(record) for entry in entries.values() if letter in entry for record in entry[letter].records)
         for letter in letters})
     body = [row for entry in entries.values() for row in rows(entry, letters, named, marks, number_of)]
-    subjects = " · ".join(dict.fromkeys(axes.subject(contest) for entry in entries.values() for contest in entry.values()))
+    subjects = " · ".join(dict.fromkeys(axes.subject(comparison) for entry in entries.values() for comparison in entry.values()))
     skipped = sum(row.state == cases.SKIPPED for entry in entries.values() for one in entry.values() for row in one.rows)
     notes = [f"All of them: {axes.constants(firsts, named)}."]
     notes += [f"{words.count(skipped, 'row')} could not run here; the records say why."] * bool(skipped) + marks.notes()
@@ -72,31 +72,31 @@ def outcomes(is_layer):
 
 
 def rows(entry, letters, named, marks, number_of):
-    """Yields the TableRows of a contest, over the sessions."""
+    """Yields the TableRows of a comparison, over the sessions."""
     found = collections.defaultdict(list)
-    for letter, contest in entry.items():
-        for row in rows_of(contest):
-            found[row.name].append((letter, contest, row))
-    is_first, ranked = True, {letter: ranking.rank(contest) for letter, contest in entry.items()}
+    for letter, comparison in entry.items():
+        for row in rows_of(comparison):
+            found[row.name].append((letter, comparison, row))
+    is_first, ranked = True, {letter: ranking.rank(comparison) for letter, comparison in entry.items()}
     for name, shown in found.items():
-        _, contest, row = shown[0]
-        cells = [Cell(label(contest, row), name.name)]
-        cells += [Cell("" if name.name == LOCAL else name.mode.replace("_", " "))] * contest.is_layer
+        _, comparison, row = shown[0]
+        cells = [Cell(label(comparison, row), name.name)]
+        cells += [Cell("" if name.name == LOCAL else name.mode.replace("_", " "))] * comparison.is_layer
         cells += [Cell("simulator ~" if row.is_simulated else name.executor)]
-        cells += [Cell(axes.value(contest, axis), axes.value_of(contest, axis)) for axis in named]
-        here = {letter: (contest_of, row_of) for letter, contest_of, row_of in shown}
+        cells += [Cell(axes.value(comparison, axis), axes.value_of(comparison, axis)) for axis in named]
+        here = {letter: (comparison_of, row_of) for letter, comparison_of, row_of in shown}
         for letter in letters:
             made = outcome(*here[letter], ranked[letter], marks) if letter in here else {}
-            cells += [made.get(column, Cell("")) for column in outcomes(contest.is_layer)]
+            cells += [made.get(column, Cell("")) for column in outcomes(comparison.is_layer)]
         yield TableRow(cells, is_first, number_of(name, shown))
         is_first = False
 
 
-def label(contest, row):
-    return contest.label_of(row) + (" ~" if row.is_simulated else "")
+def label(comparison, row):
+    return comparison.label_of(row) + (" ~" if row.is_simulated else "")
 
 
-def outcome(contest, row, ranked, marks):
+def outcome(comparison, row, ranked, marks):
     """Returns {column: Cell}."""
     if not row.is_timed:
         return {MEDIAN: Cell(row.state, "", "lost", row.reason)}
@@ -105,14 +105,14 @@ def outcome(contest, row, ranked, marks):
     median = Cell(words.time_of(row) + (f" {of}" if of else ""), row.median, simulated,
                   "" if row.interval or row.is_simulated else "one launch: no interval over launches")
     share = Cell(f"{100 * row.bound_share:.0f}", row.bound_share) if row.bound_share else Cell("")
-    return {MEDIAN: median, AGAINST: against(contest, row, ranked), BOUND: share, VERIFIED: Cell(verified(row.records[-1]))}
+    return {MEDIAN: median, AGAINST: against(comparison, row, ranked), BOUND: share, VERIFIED: Cell(verified(row.records[-1]))}
 
 
-def against(contest, row, ranked):
+def against(comparison, row, ranked):
     """The ratio to the fastest, and whether the launches separate them."""
-    if contest.is_oversubscribed:
+    if comparison.is_oversubscribed:
         return Cell("oversubscribed", 1e9, "over", "fewer cores than busy threads: no measure of the methods")
-    if row not in contest.competitors:
+    if row not in comparison.competitors:
         return Cell("")
     ratio = row.ratio_to(ranked.first)
     if row is ranked.first:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of the fastest and of the slowest row of the contests that the answer is about, if there are files of them."""
+"""Traces of the fastest and of the slowest row of the comparisons that the answer is about, if there are files of them."""
 
 import collections
 import json
@@ -9,25 +9,25 @@ from baton import files, traces
 from baton.report import axes, choice, rerun_command, trace_runs
 from baton.report.page.sections import Section
 
-# The figures of a contest, and (title, command) of those that are not there.
-OfContest = collections.namedtuple("OfContest", "contest figures missing")
+# The figures of a comparison, and (title, command) of those that are not there.
+OfComparison = collections.namedtuple("OfComparison", "comparison figures missing")
 
 MOST_MESSAGES = 300  # that are drawn
 HINT = 200  # bytes at a file's beginning that a trace's first key stands in
 
 
-def of_contests(session):
-    """Yields an OfContest for each contest that the answer is about."""
+def of_comparisons(session):
+    """Yields an OfComparison for each comparison that the answer is about."""
     rounds = dict(found(session.path))
-    for subject, contest, ends in choice.ends(session):
+    for subject, comparison, ends in choice.ends(session):
         figures, missing = [], []
         for end, row in ends:
-            record, title = row.records[-1], f"The {subject} with the {MEDIANS[end]} median: {contest.label_of(row)}"
+            record, title = row.records[-1], f"The {subject} with the {MEDIANS[end]} median: {comparison.label_of(row)}"
             if record.get("case") in rounds:
                 figures.append(figure(rounds[record["case"]], title))
             else:
                 missing.append((title.replace(":", ",", 1), rerun_command.command(record, "--trace", trace_runs.file_of(end, subject))))
-        yield OfContest(axes.heading(contest), figures, missing)
+        yield OfComparison(axes.heading(comparison), figures, missing)
 
 
 MEDIANS = {"fastest": "lowest", "slowest": "highest"}
@@ -68,4 +68,4 @@ def is_trace(path):
 
 
 SECTIONS = (Section(5, "traces", "Traces", "One round in space and time", "report/page/traces.html",
-                    lambda page: [one for session in page.sessions for one in of_contests(session)]),)
+                    lambda page: [one for session in page.sessions for one in of_comparisons(session)]),)

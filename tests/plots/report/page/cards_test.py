@@ -84,9 +84,9 @@ class Words(unittest.TestCase):
 
     def test_a_flat_line_of_layers_is_said_to_be_ideal(self):
         made = [one for ranks in (2, 4) for name in ("zeco", "lasp2") for one in layer(name, ranks=ranks)]
-        (_, chart), = charts.against_ranks(session(made).contests)
+        (_, chart), = charts.against_ranks(session(made).comparisons)
         self.assertIn("a flat line is ideal", chart.about)
-        (_, chart), = charts.against_ranks(session([one for ranks in (2, 4) for one in rows(1, 2, ranks=ranks)]).contests)
+        (_, chart), = charts.against_ranks(session([one for ranks in (2, 4) for one in rows(1, 2, ranks=ranks)]).comparisons)
         self.assertNotIn("flat", chart.about)
 
     def test_one_more_figure_is_no_plural(self):

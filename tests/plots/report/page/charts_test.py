@@ -12,7 +12,7 @@ from plots.report.page.pages import layers, scans, simulated_each
 
 
 def one_chart(make, *groups):
-    (_, chart), = make(session(*groups).contests)
+    (_, chart), = make(session(*groups).comparisons)
     return chart
 
 
@@ -33,7 +33,7 @@ class Lines(unittest.TestCase):
     def test_each_method_has_its_colour_in_every_figure(self):
         colours = {}
         for make in (charts.against_size, charts.against_ranks):
-            for _, chart in make(session(scans()).contests):
+            for _, chart in make(session(scans()).comparisons):
                 for line in chart.lines:
                     self.assertEqual(colours.setdefault(line.name, line.colour), looks.look(line.name).colour)
         self.assertGreater(len(set(colours.values())), 7)
@@ -50,7 +50,7 @@ class Lines(unittest.TestCase):
     def test_simulated_lines_join_measured_ones_only_on_a_model_of_this_machine(self):
         measured = scans(sizes=(1 << 21,), names=pages.MANY[:3])
         simulated = simulated_each(scans(ranks=(4, 64), sizes=(1 << 21,), names=pages.MANY[:3]))
-        self.assertEqual(len(list(charts.against_ranks(session(measured, simulated).contests))), 2)
+        self.assertEqual(len(list(charts.against_ranks(session(measured, simulated).comparisons))), 2)
         ours = [{**one, "topology": "64 x Example CPU, 64 cores, mpi"} for one in simulated]
         chart = one_chart(charts.against_ranks, measured, ours)
         self.assertEqual({line.simulated for line in chart.lines}, {True, False})
@@ -87,22 +87,22 @@ class Lines(unittest.TestCase):
         self.assertTrue(heights and all(0 <= height <= 400 for height in heights), heights)
 
     def test_one_method_alone_is_no_figure(self):
-        self.assertEqual(list(charts.against_size(session(scans(names=("all_scan",))).contests)), [])
+        self.assertEqual(list(charts.against_size(session(scans(names=("all_scan",))).comparisons)), [])
 
     def test_lines_that_are_all_simulated_say_so_in_the_title(self):
         found = session(local(1.0, ranks=1, case="local"), *[simulated_each(layers(ranks=ranks)) for ranks in (2, 4)])
-        titles = [chart.title for _, chart in charts.against_ranks(found.contests)]
+        titles = [chart.title for _, chart in charts.against_ranks(found.comparisons)]
         self.assertTrue(titles and all(title.startswith("~ ") for title in titles), titles)
 
 
 class Bars(unittest.TestCase):
     def test_a_layer_that_no_row_splits_has_no_figure(self):
         found = session(layers())
-        self.assertIn("softmax", {contest.kind for contest in found.contests})
-        self.assertEqual([len(chart.bars) for _, chart in charts.layers(found.contests)], [4])
+        self.assertIn("softmax", {comparison.kind for comparison in found.comparisons})
+        self.assertEqual([len(chart.bars) for _, chart in charts.layers(found.comparisons)], [4])
 
     def test_a_bar_has_its_local_work_and_its_exposed_exchange(self):
-        linear = next(chart for _, chart in charts.layers(session(layers()).contests))
+        linear = next(chart for _, chart in charts.layers(session(layers()).comparisons))
         zeco = next(bar for bar in linear.bars if bar.name == "zeco")
         self.assertLess(zeco.local, zeco.seconds)
         self.assertLess(zeco.seconds, zeco.exposed)
@@ -110,12 +110,12 @@ class Bars(unittest.TestCase):
 
     def test_bars_of_another_commit_are_named(self):
         other = [{**one, "commit": "other"} if one["name"] == "lasp1" else one for one in layers()]
-        made = [chart.about for _, chart in charts.layers(session(other).contests)]
+        made = [chart.about for _, chart in charts.layers(session(other).comparisons)]
         self.assertIn("Of another launch or commit: lasp1.", made[0])
 
     def test_simulated_bars_are_dashed(self):
         self.assertIn("stroke-dasharray", drawn(next(
-            chart for _, chart in charts.layers(session(simulated_each(layers())).contests))).svg)
+            chart for _, chart in charts.layers(session(simulated_each(layers())).comparisons))).svg)
 
 
 if __name__ == "__main__":

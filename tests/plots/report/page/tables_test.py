@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables rank within contests alone, and mark what must not be mixed."""
+"""Tables rank within comparisons alone, and mark what must not be mixed."""
 
 import html
 import re

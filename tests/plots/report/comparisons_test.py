@@ -4,7 +4,7 @@
 import re
 import unittest
 
-from baton.report import axes, certainty, contests
+from baton.report import axes, certainty, comparisons
 from plots.example import ROOT
 from plots.report.example import (
     crowded,
@@ -29,17 +29,17 @@ def rivals(**changes):
 
 class Rows(unittest.TestCase):
     def keys(self, *groups):
-        return [contest.group for contest in session(*groups).contests]
+        return [comparison.group for comparison in session(*groups).comparisons]
 
-    def test_algorithms_modes_and_blocks_share_a_contest(self):
+    def test_algorithms_modes_and_blocks_share_a_comparison(self):
         self.assertEqual(len(self.keys(rivals(), scan(blocks_asked=4, blocks=4))), 1)
         modes = [layer(mode=mode) for mode in ("exposed", "overlapped")]
         self.assertEqual(len(self.keys(local(), *modes)), 1)
 
-    def test_executors_of_gpus_share_a_contest(self):
+    def test_executors_of_gpus_share_a_comparison(self):
         self.assertEqual(len(self.keys(gpu_scan(), gpu_scan("all_gather_scan", executor="nccl"))), 1)
 
-    def test_what_is_not_the_algorithm_parts_contests(self):
+    def test_what_is_not_the_algorithm_parts_comparisons(self):
         for changes in ({"ranks": 2}, {"state_bytes": 65536}, {"direction": "reverse"}, {"cadence": "streaming"},
                         {"kind": "all_gather"}, {"rounds": 50}, {"executor": "peer_bf16"}):
             self.assertEqual(len(self.keys(scan(), scan(**changes))), 2, changes)
@@ -53,25 +53,25 @@ class Rows(unittest.TestCase):
             self.assertEqual(len(self.keys(scan(kind=kind), scan(kind=kind, tokens=1))), 2)
 
     def test_a_row_has_its_launches_and_their_geometric_mean(self):
-        (contest,) = session(scan(microseconds=100, factors=(1, 4))).contests
-        (row,) = contest.rows
+        (comparison,) = session(scan(microseconds=100, factors=(1, 4))).comparisons
+        (row,) = comparison.rows
         self.assertEqual(len(row.launches), 2)
         self.assertAlmostEqual(row.median, 200e-6)
         self.assertLess(row.interval[0], row.median)
 
     def test_a_ratio_pairs_the_launches_that_both_rows_ran_in(self):
         drifting = (1, 2, 4)
-        (contest,) = session(scan(factors=drifting), scan("two_shot", 110, factors=drifting)).contests
-        ratio = contest.rows[1].ratio_to(contest.rows[0])
+        (comparison,) = session(scan(factors=drifting), scan("two_shot", 110, factors=drifting)).comparisons
+        ratio = comparison.rows[1].ratio_to(comparison.rows[0])
         self.assertAlmostEqual(ratio.value, 1.1)
         self.assertLess(ratio.interval[1], 1.11)
         self.assertEqual(ratio.launches, 3)
 
     def test_a_row_that_failed_in_one_launch_has_no_time(self):
         made = scan("ring_scan")[:2] + [{**failed()[0], "launch": 3}]
-        (contest,) = session(made, rivals()).contests
-        self.assertEqual([row.name.name for row in contest.lost], ["ring_scan"])
-        self.assertNotIn("ring_scan", [row.name.name for row in contest.competitors])
+        (comparison,) = session(made, rivals()).comparisons
+        self.assertEqual([row.name.name for row in comparison.lost], ["ring_scan"])
+        self.assertNotIn("ring_scan", [row.name.name for row in comparison.competitors])
 
 
 class Executors(unittest.TestCase):
@@ -99,17 +99,17 @@ class Executors(unittest.TestCase):
         for executor, is_gpu in found.items():
             for make, names in ((scan, ("all_scan", "all_gather_scan")), (layer, ("zeco", "lasp2"))):
                 rows = self.rows(executor, is_gpu, make, names)
-                (contest,), text = session(rows).contests, told(rows)
+                (comparison,), text = session(rows).comparisons, told(rows)
                 with self.subTest(executor=executor, names=names):
-                    self.assertEqual(len(contest.competitors), 2)
+                    self.assertEqual(len(comparison.competitors), 2)
                     self.assertRegex(html_of(session(rows)), f'{names[0]}</button>.*<td class="best"[^>]*>fastest')
                     self.assertNotIn("Nothing to compare", text)
-                    if executor in contests.FOR_CHECKS:
+                    if executor in comparisons.FOR_CHECKS:
                         self.assertIn(f"Nothing can be said of speed: {executor} runs all ranks in one process", text)
                     else:
                         self.assertIn(f"fastest is {names[0]}", text)
-                        self.assertEqual("bf16 on the wire" in text, contest.wire == "bf16")
-                    self.assertEqual(contest.on_gpus, is_gpu)
+                        self.assertEqual("bf16 on the wire" in text, comparison.wire == "bf16")
+                    self.assertEqual(comparison.on_gpus, is_gpu)
 
     def test_other_kinds_are_answered_too(self):
         for rows, said in ((rivals(direction="reverse"), "Exclusive scan, reverse, 2 MiB a rank, 4 ranks on processors, 2 compared: fastest is all_scan"),
@@ -117,13 +117,13 @@ class Executors(unittest.TestCase):
                            (layer(attention="gdn") + layer("lasp2", 2, attention="gdn"), "GDN attention, both passes, .*: fastest is zeco")):
             self.assertRegex(told(rows), said)
 
-    def test_axes_in_which_contests_differ_are_said_of_each(self):
+    def test_axes_in_which_comparisons_differ_are_said_of_each(self):
         rows = [one for chunk in (64, 128) for name in ("zeco", "lasp2") for one in layer(name, 1, chunk=chunk, kv_heads=2)]
-        found = [axes.heading(one) for one in session(rows).contests]
+        found = [axes.heading(one) for one in session(rows).comparisons]
         self.assertEqual([one.rpartition(", ")[2] for one in found], ["chunk 128", "chunk 64"])
-        self.assertNotIn("chunk", axes.heading(session(layer()).contests[0]))
+        self.assertNotIn("chunk", axes.heading(session(layer()).comparisons[0]))
 
-    def test_executors_of_hosts_are_contests_of_their_own(self):
+    def test_executors_of_hosts_are_comparisons_of_their_own(self):
         text = told(rivals(executor="tcp"), rivals(executor="mpi"))
         self.assertIn("4 ranks on processors, 2 compared: fastest is all_scan", text)
         self.assertIn("4 ranks on tcp, 2 compared: fastest is all_scan", text)
@@ -175,7 +175,7 @@ class Oversubscribed(unittest.TestCase):
         self.assertIn("up to 1 time:", text)
 
     def test_what_the_record_says_counts_more_than_the_machine(self):
-        self.assertFalse(contests.is_oversubscribed(with_conditions(crowded(scan(), 2), cores=8)[0]))
+        self.assertFalse(comparisons.is_oversubscribed(with_conditions(crowded(scan(), 2), cores=8)[0]))
 
     def test_several_ranks_on_one_gpu_are_no_measure_of_a_link(self):
         made = gpu_scan(ranks_per_gpu=4) + gpu_scan("all_gather_scan", 12, ranks_per_gpu=4)
@@ -227,9 +227,9 @@ class Simulated(unittest.TestCase):
         self.assertIn("Predictions of the measured rows are off by 25 % in the mean.",
                       told(predicted, misled, *self.growing()))
 
-    def test_measured_and_simulated_rows_never_share_a_contest(self):
+    def test_measured_and_simulated_rows_never_share_a_comparison(self):
         made = [launches(scan()[0], executor="simulator", topology=name) for name in ("one", "other")]
-        self.assertEqual(len(session(scan(), *made).contests), 3)
+        self.assertEqual(len(session(scan(), *made).comparisons), 3)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contests: the rows of one session that compete with one another, since they differ in the algorithm alone.
+"""Comparisons: the rows of one session that compete with one another, since they differ in the algorithm alone.
 
-Which records do is written in them (results.group_of). Measured and simulated rows never share a contest, nor do softmax
+Which records do is written in them (results.group_of). Measured and simulated rows never share a comparison, nor do softmax
 attention, linear attention and those of a delta rule, or wires of unlike elements.
 """
 
@@ -24,10 +24,10 @@ WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps"
                   "gdn": "GDN", "kda": "KDA", "deltanet": "DeltaNet", "rwkv7": "RWKV-7"}
 
 
-class Contest:
-    """The rows of one contest, the timed ones first and the fastest of them at the top.
+class Comparison:
+    """The rows of one comparison, the timed ones first and the fastest of them at the top.
 
-    `group` is their results.Group, and contest[key] the value of an axis that they share, such as contest["ranks"].
+    `group` is their results.Group, and comparison[key] the value of an axis that they share, such as comparison["ranks"].
     """
 
     def __init__(self, group, rows):
@@ -92,7 +92,7 @@ class Contest:
 
     @property
     def counts(self):
-        """True if the contest says something of this machine's links, or of a simulated machine's."""
+        """True if the comparison says something of this machine's links, or of a simulated machine's."""
         return self["family"] not in FOR_CHECKS and not self.is_oversubscribed and self["ranks_per_gpu"] <= 1
 
     @property
@@ -161,13 +161,13 @@ class Contest:
         return ranks if self.is_simulated else f"{ranks} on {self.run_by}"
 
 
-def contests_of(records):
-    """Returns the contests of these records, those with most ranks first. Each record belongs to one contest."""
+def comparisons_of(records):
+    """Returns the comparisons of these records, those with most ranks first. Each record belongs to one comparison."""
     groups = collections.defaultdict(lambda: collections.defaultdict(cases.Case))
     for record in records:
         groups[results.group_of(record)][results.rival(record)].add(record)
-    contests = [Contest(group, [Row(name, case) for name, case in found.items()]) for group, found in groups.items()]
-    return sorted(contests, key=lambda one: (
+    comparisons = [Comparison(group, [Row(name, case) for name, case in found.items()]) for group, found in groups.items()]
+    return sorted(comparisons, key=lambda one: (
         one.is_simulated, one["bench"], -one["ranks"], one.run_by, *one.group[1:4], str(one["ranks_per_node"]), one.kind, one.way,
         one["map"] or "", one["cadence"], one["state_bytes"], one["tokens"], one.group.contest))
 
