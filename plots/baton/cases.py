@@ -53,10 +53,11 @@ class Case:
     @property
     def reason(self):
         """Why the state is not TIMED, or an empty text."""
-        record = next(record for record in self.records if state_of(record) == self.state)
-        if self.state == WRONG:
+        state = self.state
+        record = next(record for record in self.records if state_of(record) == state)
+        if state == WRONG:
             return results.wrong_in_words(record)
-        return {FAILED: record.get("failed"), SKIPPED: record.get("skipped")}.get(self.state) or ""
+        return {FAILED: record.get("failed"), SKIPPED: record.get("skipped")}.get(state) or ""
 
     @property
     def is_exact(self):

@@ -38,8 +38,9 @@ def says_something(comparison):
 
 def work_of(comparison):
     """What is the same in all settings of a question."""
-    return (comparison.group.topology, comparison.group.host, comparison.group.machine, comparison["family"], comparison.kind, comparison.wire, comparison.model,
-            comparison["map"], "" if comparison.is_layer else comparison.way)
+    _, topology, host, machine, *_ = comparison.group
+    return (topology, host, machine, comparison["family"], comparison.kind, comparison.wire, comparison.model, comparison["map"],
+            "" if comparison.is_layer else comparison.way)
 
 
 def importance(comparison):

@@ -25,8 +25,9 @@ def works(session):
         rows = [row for row in comparison.rows if row.is_timed]
         if comparison.is_layer and rows:
             row = min(rows, key=lambda one: one.median)
-            lengths[work_of(comparison), comparison.way].append(comparison["tokens"])
-            chosen[work_of(comparison), comparison.way] = Work(comparison, row, limits.least_time(row.records[-1]), lengths[work_of(comparison), comparison.way])
+            key = work_of(comparison), comparison.way
+            lengths[key].append(comparison["tokens"])
+            chosen[key] = Work(comparison, row, limits.least_time(row.records[-1]), lengths[key])
     return sorted(chosen.values(), key=lambda one: (one.comparison.is_model, *(ORDER.get(word, len(ORDER)) for word in
                                                                             (one.comparison.kind, one.comparison.way))))
 

@@ -22,25 +22,11 @@ Ratio = collections.namedtuple("Ratio", "value interval estimate launches")
 
 
 class Row:
-    """A row of a comparison: `name` is a results.Rival, `case` the cases.Case with its records."""
+    """A row of a comparison: `name` is a results.Rival; `state` and `reason` are those of its cases.Case."""
 
     def __init__(self, name, case):
-        self.name, self.case = name, case
-        self.launches = case.medians() if case.state == cases.TIMED else {}
-
-    @property
-    def records(self):
-        return self.case.records
-
-    @property
-    def state(self):
-        """One of cases' TIMED, SKIPPED, WRONG and FAILED: the worst of all launches."""
-        return self.case.state
-
-    @property
-    def reason(self):
-        """Why there is no time, or an empty text."""
-        return self.case.reason
+        self.name, self.records, self.state, self.reason = name, case.records, case.state, case.reason
+        self.launches = case.medians() if self.state == cases.TIMED else {}
 
     @property
     def is_timed(self):

@@ -25,7 +25,7 @@ class Strips:
     def __init__(self):
         self.rows = []
 
-    def add(self, _name, sides):
+    def add(self, sides):
         """Keeps a row and returns its number. `sides` are [(letter of the session, comparison, row)]."""
         self.rows.append(sides)
         return len(self.rows) - 1

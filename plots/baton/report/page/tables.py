@@ -23,7 +23,7 @@ MODES = {EXPOSED: 1, COMPUTE_ONLY: 2}  # their order behind the ranked rows
 
 
 def tables(sessions, letters, number_of):
-    """Yields the Tables. `letters` names the sessions; `number_of(row name, shown)` numbers rows for strips,
+    """Yields the Tables. `letters` names the sessions; `number_of(shown)` numbers rows for strips,
     where `shown` are [(letter, comparison, row)]."""
     families = collections.defaultdict(dict)
     for letter, session in zip(letters, sessions):
@@ -88,7 +88,7 @@ def rows(entry, letters, named, marks, number_of):
         for letter in letters:
             made = outcome(*here[letter], ranked[letter], marks) if letter in here else {}
             cells += [made.get(column, Cell("")) for column in outcomes(comparison.is_layer)]
-        yield TableRow(cells, is_first, number_of(name, shown))
+        yield TableRow(cells, is_first, number_of(shown))
         is_first = False
 
 
