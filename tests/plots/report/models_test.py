@@ -7,7 +7,7 @@ from baton.report import rerun_command
 from baton.report.page import tables
 from baton.report.page.strips import Strips
 from plots import example
-from plots.report.example import STEADY, jitter, launches, layer, machine, paragraphs, session, simulated
+from plots.report.example import STEADY, jitter, launches, layer, machine, paragraphs, session
 
 
 def model(name="zeco", milliseconds=10.0, noise=0.0, **changes):
@@ -43,15 +43,6 @@ class Models(unittest.TestCase):
         (comparison,) = session(lines()).comparisons
         self.assertEqual([row.name.name for row in comparison.competitors], ["zeco", "lasp2"])
         self.assertEqual(comparison.local_of(comparison.best).name.name, "local")
-
-    def test_ranks_that_shared_cores_prove_nothing(self):
-        crowded = [{**one, "machine": machine(2)} for one in lines(ranks=2)]
-        found = paragraphs(crowded)
-        self.assertIn("Nothing can be said", found["Model"])
-        self.assertIn("models of 2 ranks with two busy threads each on 2 cores", found["ANSWER"])
-
-    def test_simulated_models_stand_under_no_measured_heading(self):
-        self.assertNotIn("Model", paragraphs(simulated(model()), simulated(model("lasp2", 20))))
 
     def test_a_model_has_a_table_of_its_own(self):
         made = " ".join(one.subjects for one in tables.tables([session(lines(), layer(), layer("lasp2"))], [""], Strips().add))

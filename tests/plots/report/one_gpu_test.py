@@ -8,13 +8,11 @@ from baton.report import one_gpu
 from plots.example import ROOT
 from plots.report.example import (
     crowded,
-    gpu_scan,
     layer,
     local,
     methods,
     paragraphs,
     scan,
-    scans,
     session,
     simulated,
     told,
@@ -45,15 +43,6 @@ class OneGpu(unittest.TestCase):
         alone = local(1.0, predicted_seconds=1.1e-3, **self.on_gpu)
         self.assertNotIn("Predictions", told(alone, *more))
         self.assertIn("Predictions", told(alone, scan(predicted_seconds=1.1e-4), *more))
-
-    def test_two_gpus_leave_room_for_more_ranks(self):
-        on_gpus = {"executor": "peer", "device": {"gpu": "Example GPU of a long name"}, "dtype": "bf16", "ranks": 2}
-        more = [simulated(layer(name, milliseconds, ranks=ranks)) for ranks in (2, 256)
-                for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))]
-        found = paragraphs(gpu_scan("all_scan_fused", 12, 0.1), gpu_scan("auto_scan", 12.1, -0.1),
-                           gpu_scan("all_gather_scan_direct", 15), methods(**on_gpus), scans(), *more)
-        self.assertIn("hardly matters", found["Layer"])
-        self.assertIn("~ Simulated", found)
 
     def test_what_is_simulated_of_processors_is_told_from_the_gpus(self):
         more = [{**one, "topology": "32 x Example CPU, mpi"} for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))
