@@ -105,7 +105,7 @@ int run_and_summarise(const World& world) {
 }
 
 /// Has GoogleTest run a third of the tests, which the commit draws, unless BATON_ALL_TESTS is set:
-/// executor tcp runs the engine of local and mpi, so all of them say little more.
+/// mpi and tcp run the engine of local, so all of them say little more.
 void draw_a_third() {
   if (std::getenv("BATON_ALL_TESTS") != nullptr) return;
   setenv("GTEST_TOTAL_SHARDS", "3", 0);
@@ -141,7 +141,7 @@ int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnde
     }
     setenv("BATON_SEED", std::to_string(held_out_seed()).c_str(), 1);  // the ranks inherit it
     const ExecutorEntry& entry = find_executor(executor);
-    if (executor == "tcp" && argc == 2) draw_a_third();
+    if ((executor == "mpi" || executor == "tcp") && argc == 2) draw_a_third();
     const int ranks = most_ranks(entry);
     if (ranks == 0) return nothing_to_test_on;
     if (entry.process_per_rank) relaunch(ranks, argv);
