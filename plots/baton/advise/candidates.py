@@ -6,7 +6,7 @@ from baton import fastest, results, stacks
 SOFTMAX, LINEAR, HYBRID = TITLES = ("softmax", "linear", "hybrid")
 
 
-def contests(records, move=None):
+def comparisons(records, move=None):
     """Returns {title: [stacks.Stack]} of the methods that run, each in its published form. `move` is the record of
     hidden states on their way between layouts, or None."""
     of_kind = {kind: [one for one in records if competes(one) and one["attention"] == kind] for kind in (SOFTMAX, LINEAR)}

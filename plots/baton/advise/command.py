@@ -103,14 +103,14 @@ def lines(records, with_hidden_share, move=None):
                 known[record["name"]] = with_hidden_share(record)
         return candidate._replace(parts=[(layers, known[record["name"]]) for layers, record in candidate.parts])
 
-    for title, found in candidates.contests(records, move).items():
+    for title, found in candidates.comparisons(records, move).items():
         yield f"{title:<8} {sentence({one.name: one for one in found}, completed)}"
 
 
 def all_times(records, move):
     """Returns the candidates of each line with their simulated seconds and ratios to the fastest, the fastest first."""
     found = {title: sorted((candidates.seconds(one), one.name) for one in stacks_of)
-             for title, stacks_of in candidates.contests(records, move).items()}
+             for title, stacks_of in candidates.comparisons(records, move).items()}
     return {title: [{"name": name, "seconds": seconds, "ratio": seconds / times[0][0]} for seconds, name in times]
             for title, times in found.items()}
 

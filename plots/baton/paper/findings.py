@@ -53,13 +53,13 @@ def exchange(sources):
              and one["cadence"] == gpu_exchanges.CADENCE and one["state_bytes"] == PAPER_STATE and one.row_of(*exchanges.BASE)]
     if not found:
         return None
-    contest = max(found, key=lambda one: (one["ranks"], ranking.rank(one).judged))
-    scan = contest.row_of(*exchanges.BASE)
+    comparison = max(found, key=lambda one: (one["ranks"], ranking.rank(one).judged))
+    scan = comparison.row_of(*exchanges.BASE)
     share = f", at {100 * scan.bound_share:.0f} % of its bound" if scan.bound else ""
     rivals = words.names(f"{title} takes {words.times(row.ratio_to(scan))} as long" for title, one in RIVALS.items()
-                         if (row := contest.row_of(*one)))
+                         if (row := comparison.row_of(*one)))
     return Finding(
-        f"On {contest['ranks']} × {results.machine_of(contest.record)} All-Scan hands on "
+        f"On {comparison['ranks']} × {results.machine_of(comparison.record)} All-Scan hands on "
         f"{words.binary_size(PAPER_STATE)} of state in {digits(scan.median * US)} µs{share}.",
         f"{rivals}{'. ' if rivals else ''}{in_launches(scan)}", "Exchanges between GPUs")
 
@@ -72,16 +72,16 @@ def layer(sources):
              and one.local_of(one.best)]
     if not found:
         return None
-    contest = max(found, key=lambda one: (len(one.local_of(one.best).launches), one["ranks"], one.record["time"]))
-    local = contest.local_of(contest.best)
-    ratios = {name: ranking.named(contest, name).ratio_to(local) for name in LAYERS}
+    comparison = max(found, key=lambda one: (len(one.local_of(one.best).launches), one["ranks"], one.record["time"]))
+    local = comparison.local_of(comparison.best)
+    ratios = {name: ranking.named(comparison, name).ratio_to(local) for name in LAYERS}
     order = sorted(LAYERS, key=lambda name: ratios[name].value)
     added = words.names(f"{signed(100 * (ratios[name].value - 1))}{'' if place else ' longer'} with {operators.TITLES[name]}"
                         for place, name in enumerate(order))
     over = words.names(f"{operators.TITLES[name]} {words.times(ratios[name])}" for name in order)
     return Finding(
-        f"A whole layer on {contest['ranks']} × {results.machine_of(contest.record)} takes {added} than without an exchange.",
-        f"Over that layer: {over}, forward and backward, {contest['tokens'] // 1024}K tokens a GPU. {in_launches(local)}",
+        f"A whole layer on {comparison['ranks']} × {results.machine_of(comparison.record)} takes {added} than without an exchange.",
+        f"Over that layer: {over}, forward and backward, {comparison['tokens'] // 1024}K tokens a GPU. {in_launches(local)}",
         "Layers on GPUs")
 
 
