@@ -71,5 +71,7 @@ def output_of(path, words):
             written = process.stdout.read()
     except OSError as error:
         raise Refused(f"cannot run {path}: {error.strerror}; ./run doctor builds it, and --programs says where it is") from error
-    code = process.returncode
-    return written, code if code >= 0 else 128 - code
+    if process.returncode >= 0:
+        return written, process.returncode
+    print(f"doctor: {path} was ended by signal {-process.returncode}", file=sys.stderr)
+    return written, 128 - process.returncode

@@ -67,6 +67,9 @@ class Command(InFolder):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (130, "", "--ranks 2 --executors tcp --repeats 3\n"))
         self.assertEqual(self.ended("echo baton 1", "--version").stdout, "baton 1\n")
 
+    def test_a_signal_that_ended_the_program_is_named(self):
+        self.assert_one_line(self.ended("kill -9 $$"), "doctor_readings was ended by signal 9", status=137)
+
     def test_without_the_program_it_says_what_builds_it(self):
         self.assert_one_line(run("doctor", "--programs", self.folder), "doctor_readings: No such file or directory; ./run doctor builds it")
 
