@@ -69,7 +69,8 @@ class Doctor(unittest.TestCase):
         self.assertIn(f"core {core}", named[0]["what"])
         load = [one for one in about(found, "load") if 1 in one["ranks"]]
         self.assertEqual(len(load), 1, found["findings"])
-        self.assertTrue(set(loops) & {one["number"] for one in found["readings"]["hosts"][0]["others"]})
+        if not about(quiet, "load"):  # or others may be as busy as the loops
+            self.assertTrue(set(loops) & {one["number"] for one in found["readings"]["hosts"][0]["others"]})
 
     def test_a_pair_with_delayed_messages_is_named(self):
         code, found = examined("--ranks", "3", "--executor", "delayed_pair", programs=DELAYED)
