@@ -42,7 +42,6 @@ __global__ void empty_slots_kernel(Packet* slots, std::size_t count) {
 const char* missing_thing(PeerFault::Kind kind) {
   switch (kind) {
     case PeerFault::Kind::packet: return "packet";
-    case PeerFault::Kind::flag: return "the flag of block";
     case PeerFault::Kind::room: return "room in its inbox";
     case PeerFault::Kind::barrier: return "its own blocks at a barrier";
     case PeerFault::Kind::none: break;
@@ -139,10 +138,10 @@ PeerExchange::~PeerExchange() {
   cudaFreeHost(context_.fault);
 }
 
-void PeerExchange::reset(std::int64_t packets, int messages, unsigned ctas) {
+void PeerExchange::reset(std::int64_t packets, unsigned ctas) {
   context_.ctas = ctas;
   context_.generation_bytes = generation_bytes(packets);
-  const std::size_t inbox = inbox_offset(context_, messages), bytes = heap_bytes(context_, messages);
+  const std::size_t inbox = inbox_offset(context_), bytes = heap_bytes(context_);
   cuda(cudaDeviceSynchronize());
   ranks_.barrier();  // no rank sends any more
   heap_.reserve(bytes);
@@ -162,13 +161,12 @@ std::string PeerExchange::fault(const Schedule& schedule) const {
   const PeerFault& fault = *context_.fault;
   if (fault.kind == PeerFault::Kind::none) return {};
   const bool has_step = fault.step >= 0 && fault.step < static_cast<int>(schedule.steps().size());
-  const bool has_block = fault.kind == PeerFault::Kind::packet || fault.kind == PeerFault::Kind::flag;
   std::ostringstream text;
   text << "rank " << context_.rank << " timed out after " << context_.limit / 1'000'000
        << " ms waiting for rank " << fault.peer << ": ";
   if (has_step) text << step_name(schedule.steps()[fault.step], fault.step) << ", ";
   text << missing_thing(fault.kind);
-  if (has_block) text << ' ' << fault.block;
+  if (fault.kind == PeerFault::Kind::packet) text << ' ' << fault.block;
   text << ", CTA " << fault.cta << ", round " << fault.round << ", of which rank " << fault.peer
        << " has started " << fault.peer_round;
   return text.str();

@@ -68,10 +68,10 @@ class PeerExchange {
   PeerExchange(const PeerExchange&) = delete;
   PeerExchange& operator=(const PeerExchange&) = delete;
 
-  /// Empties the inboxes of all ranks, makes them large enough for `packets` packets and `messages`
-  /// messages to `ctas` blocks, and starts counting rounds anew. Arguments are equal on all ranks,
-  /// none of which has a round under way. Collective. Throws SystemError.
-  void reset(std::int64_t packets, int messages, unsigned ctas);
+  /// Empties the inboxes of all ranks, makes them large enough for `packets` packets, and starts
+  /// counting rounds of `ctas` blocks anew. Arguments are equal on all ranks, none of which has a
+  /// round under way. Collective. Throws SystemError.
+  void reset(std::int64_t packets, unsigned ctas);
 
   const PeerContext& context() const { return context_; }
   const PeerHeap& heap() const { return heap_; }

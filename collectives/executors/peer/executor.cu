@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors `peer`, `peer_fenced` and `peer_bf16`: one process a GPU of one host, each rank's
-// schedule as one kernel that stores into the memory of the others. With bf16 messages are rounded;
-// every rank computes and keeps f32.
+// Executors `peer` and `peer_bf16`: one process a GPU of one host, each rank's schedule as one
+// kernel that stores into the memory of the others. With bf16 messages are rounded; every rank
+// computes and keeps f32.
 //
 // Several ranks may share a GPU. Then their kernels wait for one another on it, and none waits for
 // ever: without MPS the driver gives each process the GPU in turn, some milliseconds at a time, and
@@ -29,10 +29,9 @@ constexpr int most_ranks = 64;
 
 class PeerExecutor : public CudaExecutor {
  public:
-  PeerExecutor(int ranks, ElementFormat format, PeerTransport transport)
+  PeerExecutor(int ranks, ElementFormat format)
       : CudaExecutor(ranks),
         format_(format),
-        transport_(transport),
         lacks_(ranks > most_ranks ? Refusal("has room for 64 ranks") : lacks_peer_access(this->ranks())) {
     if (!lacks_) exchange_ = std::make_unique<PeerExchange>(this->ranks());
   }
@@ -42,7 +41,7 @@ class PeerExecutor : public CudaExecutor {
   void prepare(std::vector<Schedule> schedules) override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
   Dtype wire_dtype() const override { return format_ == ElementFormat::bf16 ? Dtype::bf16 : Dtype::f32; }
-  bool streams_messages() const override { return transport_ == PeerTransport::packets; }
+  bool streams_messages() const override { return true; }
   std::vector<std::pair<std::string, std::string>> facts() const override;
   std::vector<Reading> readings() const override;
 
@@ -53,7 +52,6 @@ class PeerExecutor : public CudaExecutor {
   void keep_fastest(std::size_t candidates, const std::function<void(std::size_t)>& prepare_candidate);
 
   ElementFormat format_;
-  PeerTransport transport_;
   Refusal lacks_;  // peer access
   std::unique_ptr<PeerExchange> exchange_;
   std::optional<double> floor_;
@@ -62,10 +60,7 @@ class PeerExecutor : public CudaExecutor {
 
 Refusal PeerExecutor::unsupported(std::span<const Schedule> schedules) const {
   if (lacks_) return lacks_;
-  if (only_peer_native(schedules[0]) != nullptr) {
-    if (transport_ == PeerTransport::fenced) return "hand-tuned kernels have no fenced form";
-    return lacks_memory(schedules, heap_growth(schedules));
-  }
+  if (only_peer_native(schedules[0]) != nullptr) return lacks_memory(schedules, heap_growth(schedules));
   for (const Schedule& schedule : schedules)
     if (Refusal refusal = lacks_device_body(schedule)) return refusal;
   if (Refusal refusal = unsupported_by_peer(schedules, format_ == ElementFormat::bf16)) return refusal;
@@ -83,17 +78,13 @@ std::size_t PeerExecutor::heap_growth(std::span<const Schedule> schedules) const
     return growth;
   }
   std::int64_t packets = 0;
-  int messages = 0;
   if (native != nullptr) {
     for (const Schedule& schedule : schedules)
       packets = std::max(packets, native->packets(schedule.steps()[0], ranks, elements));
   } else {
-    const PeerInboxes inboxes(schedules, elements);
-    packets = inboxes.packets();
-    messages = inboxes.messages();
+    packets = PeerInboxes(schedules, elements).packets();
   }
-  const std::size_t held = exchange_->heap().bytes(),
-                    needed = allocated_heap(ranks, packets, messages, multiprocessors());
+  const std::size_t held = exchange_->heap().bytes(), needed = allocated_heap(ranks, packets);
   return needed > held ? needed - held : 0;
 }
 
@@ -105,7 +96,7 @@ void PeerExecutor::prepare(std::vector<Schedule> schedules) {
     return keep_fastest(candidates.size(), [&](std::size_t i) { prepare(candidates[i]); });
   }
   if (native != nullptr) return prepare_native(schedules);
-  const PeerProgramOptions options{packet_elements(format_), transport_ == PeerTransport::packets};
+  const PeerProgramOptions options{packet_elements(format_)};
   const Schedule& own = schedules[ranks().rank()];
   const PeerProgram program = compile_peer_programs(schedules, options)[ranks().rank()];
   // Few blocks of an exchange leave the multiprocessors to the compute steps that it overlaps; many
@@ -127,8 +118,7 @@ void PeerExecutor::prepare_program(const Schedule& schedule, const PeerProgram& 
                                    unsigned overlap_ctas) {
   drop_prepared();
   auto memory = std::make_unique<DeviceMemory>(schedule);
-  auto round = std::make_unique<ScheduleRound>(schedule, program, *memory, *exchange_, format_, transport_,
-                                               overlap_ctas);
+  auto round = std::make_unique<ScheduleRound>(schedule, program, *memory, *exchange_, format_, overlap_ctas);
   take_prepared(std::move(memory), std::move(round));
 }
 
@@ -184,13 +174,12 @@ std::vector<Reading> PeerExecutor::readings() const {
   return all;
 }
 
-RegisteredExecutor registered(const char* name, const char* summary, ElementFormat format,
-                              PeerTransport transport) {
+RegisteredExecutor registered(const char* name, const char* summary, ElementFormat format) {
   return RegisteredExecutor{{
       .name = name,
       .summary = summary,
       .process_per_rank = true,
-      .make = [=](int ranks) { return std::make_unique<PeerExecutor>(ranks, format, transport); },
+      .make = [=](int ranks) { return std::make_unique<PeerExecutor>(ranks, format); },
       .lacks = lacks_gpus,
       .tensors = Dtype::bf16,
       .runs_native = [](const std::string& name) { return peer_natives().find(name) != nullptr; },
@@ -199,14 +188,10 @@ RegisteredExecutor registered(const char* name, const char* summary, ElementForm
   }};
 }
 
-const RegisteredExecutor packets =
-    registered("peer", "one kernel a round that stores into the other GPUs' memory", ElementFormat::f32,
-               PeerTransport::packets);
-const RegisteredExecutor fenced =
-    registered("peer_fenced", "peer with fences and flags: slower, formally simple", ElementFormat::f32,
-               PeerTransport::fenced);
-const RegisteredExecutor bf16 = registered("peer_bf16", "peer with bf16 on the wire: half the bytes, rounded",
-                                           ElementFormat::bf16, PeerTransport::packets);
+const RegisteredExecutor f32 =
+    registered("peer", "one kernel a round that stores into the other GPUs' memory", ElementFormat::f32);
+const RegisteredExecutor bf16 =
+    registered("peer_bf16", "peer with bf16 on the wire: half the bytes, rounded", ElementFormat::bf16);
 
 }  // namespace
 }  // namespace baton

@@ -46,13 +46,13 @@ struct MultiplyingGpu : Gpu {
 
 /// Runs the instructions of one operation. The first one is an argument of the kernel, so that a
 /// thread need not fetch it before it loads its first operands; a single one is read in place.
-template <class Format, PeerTransport transport, bool has_one, bool multiplies>
+template <class Format, bool has_one, bool multiplies>
 __global__ void __launch_bounds__(multiplies ? product_threads : most_threads)
     peer_kernel(const __grid_constant__ PeerContext context,
                 const __grid_constant__ PeerDeviceInstruction first, const PeerDeviceInstruction* program,
                 unsigned count, const __grid_constant__ KernelRole role) {
   using Machine = std::conditional_t<multiplies, MultiplyingGpu, Gpu>;
-  Interpreter<Machine, Format, transport, multiplies> interpreter(context, role);
+  Interpreter<Machine, Format, multiplies> interpreter(context, role);
   if constexpr (has_one) return interpreter.run(first, true);
   __shared__ PeerDeviceInstruction staging[staged];
   if (count == 0) return interpreter.enter();
@@ -75,19 +75,16 @@ __global__ void __launch_bounds__(multiplies ? product_threads : most_threads)
 }
 
 template <class Format, bool multiplies>
-auto kernel_for(PeerTransport transport, bool has_one) {
-  if (transport == PeerTransport::fenced)
-    return peer_kernel<Format, PeerTransport::fenced, false, multiplies>;
-  return has_one ? peer_kernel<Format, PeerTransport::packets, true, multiplies>
-                 : peer_kernel<Format, PeerTransport::packets, false, multiplies>;
+auto kernel_for(bool has_one) {
+  return has_one ? peer_kernel<Format, true, multiplies> : peer_kernel<Format, false, multiplies>;
 }
 
-auto kernel_for(ElementFormat format, PeerTransport transport, bool has_one, bool multiplies) {
+auto kernel_for(ElementFormat format, bool has_one, bool multiplies) {
   using F32 = F32Format<Gpu>;
   using Bf16 = Bf16Format<Gpu>;
   const bool is_bf16 = format == ElementFormat::bf16;
-  if (multiplies) return (is_bf16 ? kernel_for<Bf16, true> : kernel_for<F32, true>)(transport, has_one);
-  return (is_bf16 ? kernel_for<Bf16, false> : kernel_for<F32, false>)(transport, has_one);
+  if (multiplies) return (is_bf16 ? kernel_for<Bf16, true> : kernel_for<F32, true>)(has_one);
+  return (is_bf16 ? kernel_for<Bf16, false> : kernel_for<F32, false>)(has_one);
 }
 
 /// The operations of a native: a single one, whose steps are not timed by themselves.
@@ -114,12 +111,12 @@ const PeerNative* only_peer_native(const Schedule& schedule) {
 }
 
 ScheduleRound::ScheduleRound(const Schedule& schedule, const PeerProgram& program, const DeviceMemory& memory,
-                             PeerExchange& exchange, ElementFormat format, PeerTransport transport,
-                             unsigned overlap_ctas)
-    : Round(schedule, program.operations), exchange_(exchange), format_(format), transport_(transport) {
+                             PeerExchange& exchange, ElementFormat format, unsigned overlap_ctas)
+    : Round(schedule, program.operations), exchange_(exchange), format_(format) {
   for (const Step& step : schedule.steps()) operands_.push_back(memory.operands(step));
-  const PeerBlocks blocks = blocks_of(program, multiprocessors(), overlap_ctas, transport);
-  exchange.reset(program.inbox_packets, program.messages, blocks.alone);
+  const unsigned all = multiprocessors();
+  const PeerBlocks blocks{.alone = all, .overlapping = std::min(overlap_ctas, all)};
+  exchange.reset(program.inbox_packets, all);
   context_ = exchange.context();
   for (std::size_t i = 0; i < program.operations.size(); ++i) {
     const LaunchOperation& operation = program.operations[i];
@@ -151,8 +148,7 @@ void ScheduleRound::enqueue_operation(std::size_t operation, cudaStream_t stream
     return run_on_device(stream, schedule(), schedule().steps()[step], operands_[step]);
   }
   const Kernel& kernel = kernels_[operation];
-  kernel_for(format_, transport_, kernel.count == 1,
-             kernel.multiplies)<<<kernel.ctas, kernel.threads, 0, stream>>>(
+  kernel_for(format_, kernel.count == 1, kernel.multiplies)<<<kernel.ctas, kernel.threads, 0, stream>>>(
       context_, kernel.first, kernel.program, kernel.count, kernel.role);
   cuda_launched();
 }
@@ -168,9 +164,8 @@ NativeRound::NativeRound(std::span<const Schedule> schedules, int rank, const De
   for (const Schedule& schedule : schedules)
     packets =
         std::max(packets, native_.packets(schedule.steps()[0], schedule.ranks(), packet_elements(format)));
-  exchange.reset(packets, 0, native_.ctas(multiprocessors()));
-  for (std::byte* heap : exchange.heap().all())
-    inboxes_.push_back(heap + inbox_offset(exchange.context(), 0));
+  exchange.reset(packets, native_.ctas(multiprocessors()));
+  for (std::byte* heap : exchange.heap().all()) inboxes_.push_back(heap + inbox_offset(exchange.context()));
 }
 
 void NativeRound::enqueue_operation(std::size_t, cudaStream_t stream) const {

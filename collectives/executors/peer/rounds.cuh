@@ -78,7 +78,7 @@ class ScheduleRound : public Round {
   /// `memory`; both must outlive it. Exchanges that overlap compute steps run on `overlap_ctas`
   /// blocks, the others on all multiprocessors. Collective. Throws SystemError.
   ScheduleRound(const Schedule& schedule, const PeerProgram& program, const DeviceMemory& memory,
-                PeerExchange& exchange, ElementFormat format, PeerTransport transport, unsigned overlap_ctas);
+                PeerExchange& exchange, ElementFormat format, unsigned overlap_ctas);
   ~ScheduleRound() override;
 
   std::string fault() const override { return exchange_.fault(schedule()); }
@@ -99,7 +99,6 @@ class ScheduleRound : public Round {
 
   PeerExchange& exchange_;
   ElementFormat format_;
-  PeerTransport transport_;
   PeerContext context_;
   std::vector<DeviceOperands> operands_;  // of each step
   std::vector<Kernel> kernels_;           // of each operation; unused for a compute step

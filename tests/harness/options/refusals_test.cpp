@@ -29,7 +29,7 @@ TEST(Options, TokensTakeUnitsAndOtherCountsDoNot) {
 }
 
 TEST(Options, ExecutorsOfGpusAreOfTheCudaBuild) {
-  const std::vector<std::string> names{"nccl", "peer", "peer_bf16", "peer_fenced"};
+  const std::vector<std::string> names{"nccl", "peer", "peer_bf16"};
   EXPECT_THAT(device_executors(), testing::UnorderedElementsAreArray(names));
   for (const std::string& name : names) {
     if (executor_registry().find(name) != nullptr) continue;

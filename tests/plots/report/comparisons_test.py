@@ -95,7 +95,7 @@ class Executors(unittest.TestCase):
     def test_rows_of_each_executor_compete(self):
         found, count = self.registered()
         self.assertEqual(len(found), count, "a registration is spelled in a way that this test does not know")
-        self.assertLessEqual({"local", "mpi", "tcp", "nccl", "peer", "peer_fenced"}, set(found))
+        self.assertLessEqual({"local", "mpi", "tcp", "nccl", "peer", "peer_bf16"}, set(found))
         for executor, is_gpu in found.items():
             for make, names in ((scan, ("all_scan", "all_gather_scan")), (layer, ("zeco", "lasp2"))):
                 rows = self.rows(executor, is_gpu, make, names)

@@ -106,9 +106,7 @@ std::vector<int> exchanges_of(const PeerProgram& program) {
 
 PeerProgram compile(const Schedule& schedule, const std::vector<int>& order, const PeerInboxes& inboxes,
                     const PeerProgramOptions& options) {
-  PeerProgram program{.packet_elements = options.packet_elements,
-                      .inbox_packets = inboxes.packets(),
-                      .messages = inboxes.messages()};
+  PeerProgram program{.packet_elements = options.packet_elements, .inbox_packets = inboxes.packets()};
   auto& instructions = program.instructions;
   instructions = fuse_peer_steps(schedule, PeerMicroOps(schedule, order, inboxes));
   if (options.merges)

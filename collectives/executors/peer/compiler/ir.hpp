@@ -38,8 +38,6 @@ struct PeerMessage {
   int peer = -1;
   /// The first packet of the message in the receiver's inbox.
   std::int64_t packet = 0;
-  /// The number of the message among all messages of its receiver.
-  int number = 0;
 
   bool operator==(const PeerMessage&) const = default;
 };
@@ -129,8 +127,6 @@ struct PeerProgram {
 
   /// Largest number of packets in the inbox of any rank.
   std::int64_t inbox_packets = 0;
-  /// Largest number of messages in the inbox of any rank.
-  int messages = 0;
   /// Number of columns in use on any rank. More threads would have nothing to do.
   std::int64_t width = 0;
   /// True if some rank's exchange overlaps compute steps.

@@ -143,13 +143,11 @@ PeerInboxes::PeerInboxes(std::span<const Schedule> schedules, int packet_element
     for (const Step& step : schedules[r].steps())
       if (step.verb == Verb::recv) sizes[{step.peer, step.sequence}] = step.writes[0].bytes() / element_bytes;
     std::int64_t packet = 0;
-    int number = 0;
     for (const auto& [message, count] : sizes) {
-      inboxes_[r][message] = {message.first, packet, number++};
+      inboxes_[r][message] = {message.first, packet};
       packet += (count + packet_elements - 1) / packet_elements;
     }
     packets_ = std::max(packets_, packet);
-    messages_ = std::max(messages_, number);
   }
 }
 

@@ -31,13 +31,10 @@ class PeerInboxes {
 
   /// Largest number of packets in the inbox of any rank.
   std::int64_t packets() const { return packets_; }
-  /// Largest number of messages in the inbox of any rank.
-  int messages() const { return messages_; }
 
  private:
   std::vector<std::map<std::pair<int, int>, PeerMessage>> inboxes_;
   std::int64_t packets_ = 0;
-  int messages_ = 0;
 };
 
 enum class PeerAction { receive, send, copy, fold, compute };

@@ -49,7 +49,6 @@ class Resolver {
     into.barrier = from.barrier;
     if (from.arrival) {
       into.arrival = slot(context_.rank, *from.arrival);
-      into.arrival_flags = flags(context_.rank, *from.arrival);
       into.arrival_peer = from.arrival->peer;
     }
     if (from.fold) add_fold(into, *from.fold);
@@ -57,8 +56,7 @@ class Resolver {
     for (const Slice& slice : from.results) into.results[into.resulting++] = address_(slice);
     for (const PeerSend& send : from.sends) {
       into.sends_y |= static_cast<unsigned char>(send.folded << into.sent);
-      into.sends[into.sent] = slot(send.to.peer, send.to);
-      into.send_flags[into.sent++] = flags(send.to.peer, send.to);
+      into.sends[into.sent++] = slot(send.to.peer, send.to);
     }
     into.whole = is_aligned(into);
     into.form = form_of(into, program_.packet_elements);
@@ -76,7 +74,6 @@ class Resolver {
     into.before = static_cast<unsigned>(fold.before());
     if (!fold.arrived) return;
     into.decay_arrival = slot(context_.rank, fold.arrived->from);
-    into.decay_flags = flags(context_.rank, fold.arrived->from);
     into.decay_peer = fold.arrived->from.peer;
     into.first_decay = static_cast<unsigned>(fold.arrived->first);
     into.clears_decays = fold.arrived->clears;
@@ -95,11 +92,7 @@ class Resolver {
   }
 
   std::byte* slot(int rank, const PeerMessage& message) const {
-    return heaps_[rank] + inbox_offset(context_, program_.messages) + message.packet * packet_bytes;
-  }
-  unsigned* flags(int rank, const PeerMessage& message) const {
-    return reinterpret_cast<unsigned*>(heaps_[rank] + message_flags_offset(context_)) +
-           message.number * context_.ctas;
+    return heaps_[rank] + inbox_offset(context_) + message.packet * packet_bytes;
   }
 
   const PeerProgram& program_;
@@ -111,16 +104,12 @@ class Resolver {
 
 }  // namespace
 
-std::size_t message_flags_offset(const PeerContext& context) {
+std::size_t inbox_offset(const PeerContext& context) {
   return rounded(static_cast<std::size_t>(context.ranks) * heap_flag_words * sizeof(unsigned));
 }
 
-std::size_t inbox_offset(const PeerContext& context, int messages) {
-  return message_flags_offset(context) + rounded(std::size_t(messages) * context.ctas * sizeof(unsigned));
-}
-
-std::size_t heap_bytes(const PeerContext& context, int messages) {
-  return inbox_offset(context, messages) + generations * context.generation_bytes;
+std::size_t heap_bytes(const PeerContext& context) {
+  return inbox_offset(context) + generations * context.generation_bytes;
 }
 
 std::size_t allocated_heap(std::size_t bytes) {
@@ -129,12 +118,11 @@ std::size_t allocated_heap(std::size_t bytes) {
   return size;
 }
 
-std::size_t allocated_heap(int ranks, std::int64_t packets, int messages, unsigned ctas) {
+std::size_t allocated_heap(int ranks, std::int64_t packets) {
   PeerContext context;
   context.ranks = ranks;
-  context.ctas = ctas;
   context.generation_bytes = generation_bytes(packets);
-  return allocated_heap(heap_bytes(context, messages));
+  return allocated_heap(heap_bytes(context));
 }
 
 std::size_t generation_bytes(std::int64_t packets) { return rounded(std::size_t(packets) * packet_bytes); }
@@ -166,13 +154,6 @@ KernelRole role_of(const PeerProgram& program, std::size_t operation) {
     if (i > operation) role.closes = false;
   }
   return role;
-}
-
-PeerBlocks blocks_of(const PeerProgram& program, unsigned multiprocessors, unsigned overlap_ctas,
-                     PeerTransport transport) {
-  const unsigned overlapping = std::min(overlap_ctas, multiprocessors);
-  const bool all_alike = transport == PeerTransport::fenced && program.overlaps_compute;
-  return {.alone = all_alike ? overlapping : multiprocessors, .overlapping = overlapping};
 }
 
 bool multiplies(const PeerProgram& program, const LaunchOperation& operation) {

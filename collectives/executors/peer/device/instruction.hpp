@@ -4,7 +4,6 @@
 //
 // A rank's heap, which the other ranks write to:
 //   flags of started rounds, one a rank
-//   flags of messages, one a message and block
 //   three generations of the inbox
 #pragma once
 
@@ -22,11 +21,6 @@ namespace baton {
 /// The element type of messages.
 enum class ElementFormat { f32, bf16 };
 
-/// How messages travel. Packets carry their own flag (round.cuh), so a value moves on without a
-/// fence as soon as it has arrived. The fenced reference uses release and acquire alone: all
-/// packets of an instruction, a fence, and a flag for each sending block and message.
-enum class PeerTransport { packets, fenced };
-
 inline constexpr int packet_bytes = 16;
 
 /// Number of elements in a packet.
@@ -43,12 +37,12 @@ constexpr std::uint64_t bit_of(int rank) { return std::uint64_t{1} << rank; }
 
 /// The wait that a thread gave up, in host memory that the device writes.
 struct PeerFault {
-  enum class Kind : int { none, packet, flag, room, barrier };
+  enum class Kind : int { none, packet, room, barrier };
   Kind kind = Kind::none;
   int step = -1;
   int peer = -1;
   int cta = 0;
-  /// The packet of the message, or the block of the sender whose flag is missing.
+  /// The missing packet of the message.
   unsigned block = 0;
   /// The round that this rank is in.
   unsigned round = 0;
@@ -112,9 +106,6 @@ struct alignas(16) PeerDeviceInstruction {
   const float* other;        // null for zeros
   float* results[PeerLimits::stores];
   std::byte* sends[PeerLimits::sends];
-  const unsigned* arrival_flags;
-  const unsigned* decay_flags;
-  unsigned* send_flags[PeerLimits::sends];
   unsigned count;
   unsigned packets;
   unsigned column;  // below the number of threads
@@ -140,18 +131,15 @@ struct alignas(16) PeerDeviceInstruction {
   bool barrier;
 };
 
-/// Offset in bytes of the flags of messages in a rank's heap, the same on all ranks.
-std::size_t message_flags_offset(const PeerContext& context);
 /// Offset in bytes of the inbox in a rank's heap, the same on all ranks.
-std::size_t inbox_offset(const PeerContext& context, int messages);
+std::size_t inbox_offset(const PeerContext& context);
 /// Size in bytes of a rank's heap, the same on all ranks.
-std::size_t heap_bytes(const PeerContext& context, int messages);
+std::size_t heap_bytes(const PeerContext& context);
 /// Bytes that are allocated for a heap of `bytes` bytes: a power of two from 64 MiB on, so that a
 /// heap that grows case by case is seldom allocated.
 std::size_t allocated_heap(std::size_t bytes);
-/// Bytes that are allocated for the heap of rounds with so many packets in an inbox, messages to a
-/// rank, and blocks.
-std::size_t allocated_heap(int ranks, std::int64_t packets, int messages, unsigned ctas);
+/// Bytes that are allocated for the heap of rounds with so many packets in an inbox.
+std::size_t allocated_heap(int ranks, std::int64_t packets);
 
 /// Size in bytes of one generation of an inbox with `packets` packets.
 std::size_t generation_bytes(std::int64_t packets);
@@ -175,12 +163,6 @@ struct PeerBlocks {
     return operation.overlaps_compute ? overlapping : alone;
   }
 };
-
-/// Number of thread blocks of a program's kernels on a GPU, at most `overlap_ctas` beside compute
-/// steps. All kernels of a fenced transport have as many blocks, since it has a flag for each
-/// block.
-PeerBlocks blocks_of(const PeerProgram& program, unsigned multiprocessors, unsigned overlap_ctas,
-                     PeerTransport transport);
 
 /// True if the kernel of `operation` multiplies matrices. It then needs `product_threads` threads a
 /// block.

@@ -17,7 +17,7 @@
 namespace baton {
 
 /// One thread that runs the instructions of a rank. Only a thread that `multiplies` runs products.
-template <class Machine, class Format, PeerTransport transport, bool multiplies = false>
+template <class Machine, class Format, bool multiplies = false>
 class Interpreter {
  public:
   __device__ Interpreter(const PeerContext& context, const KernelRole& role)
@@ -47,7 +47,6 @@ class Interpreter {
 
  private:
   static constexpr int E = Format::elements;
-  static constexpr bool fenced = transport == PeerTransport::fenced;
   using Pack = Elements<E>;
 
   __device__ unsigned first_packet(const PeerDeviceInstruction& in) const {
@@ -58,15 +57,6 @@ class Interpreter {
     return first + std::size_t{packet} * packet_bytes;
   }
 
-  __device__ void begin(const PeerDeviceInstruction& in, bool opens) {
-    if (opens) enter();
-    if constexpr (fenced) await_flags(in);
-  }
-
-  __device__ void end(const PeerDeviceInstruction& in) {
-    if constexpr (fenced) raise_flags(in);
-  }
-
   /// Runs an aligned instruction. The operands of the next packet are loaded while this one is
   /// awaited.
   template <class F>
@@ -75,7 +65,7 @@ class Interpreter {
     const unsigned packets = in.packets;
     unsigned packet = first_packet(in);
     auto ahead = work.load(packet, packets);
-    begin(in, opens);
+    if (opens) enter();
     for (; packet < packets; packet += threads_) {
       const auto here = ahead;
       ahead = work.load(packet + threads_, packets);
@@ -88,11 +78,10 @@ class Interpreter {
         if (work.sends[i] != nullptr) Machine::store_packet(thread_.now(slot(work.sends[i], packet)), sent);
       if (work.keep != nullptr) Machine::template store_elements<E>(work.keep + packet * E, x, E, true);
     }
-    end(in);
   }
 
   __device__ void run_any(const PeerDeviceInstruction& in, bool opens) {
-    begin(in, opens);
+    if (opens) enter();
     for (unsigned packet = first_packet(in); packet < in.packets; packet += threads_) {
       const unsigned at = packet * E, n = Machine::min(static_cast<unsigned>(E), in.count - at);
       const Pack x = in.arrival != nullptr ? await(in.arrival, packet, in.step, in.arrival_peer, true)
@@ -106,18 +95,16 @@ class Interpreter {
       for (int i = 0; i < in.resulting; ++i)
         Machine::template store_elements<E>(in.results[i] + at, y, n, in.whole);
     }
-    end(in);
   }
 
   __device__ void run_product(const PeerDeviceInstruction& in, bool opens) {
-    begin(in, opens);
+    if (opens) enter();
     const Matrices by{in.decay, in.row, in.share, in.before, in.transposed};
     switch (in.width) {
       case 128: multiply_tiles<128>(in, by); break;
       case 64: multiply_tiles<64>(in, by); break;
       default: multiply_tiles<0>(in, by);
     }
-    end(in);
   }
 
   /// Multiplies this block's tiles, neighbours that are the same on all ranks. So a tile goes from
@@ -196,7 +183,6 @@ class Interpreter {
   /// Waits for a packet of a message. `clears` empties its slot of the round before.
   __device__ Pack await(std::byte* inbox, unsigned packet, int step, int peer, bool clears) {
     std::byte* const at = slot(inbox, packet);
-    if constexpr (fenced) return Format::unpack(Machine::load_packet(thread_.now(at)));
     const Packet arrived = thread_.await_packet(at, step, peer, packet);
     if (clears) empty_slot<Machine>(thread_.before(at));
     return Format::unpack(arrived);
@@ -235,26 +221,6 @@ class Interpreter {
     for (int lane = 1; lane < E; ++lane)
       if (element % E == static_cast<unsigned>(lane)) decay = arrived.v[lane];
     return decay;
-  }
-
-  /// Waits until all blocks of the senders have raised their flags for this round.
-  __device__ void await_flags(const PeerDeviceInstruction& in) {
-    for (unsigned cta = Machine::thread(); cta < context_.ctas; cta += Machine::threads()) {
-      if (in.arrival != nullptr) await_flag_of(in, in.arrival_flags, in.arrival_peer, cta);
-      if (in.decay_arrival != nullptr) await_flag_of(in, in.decay_flags, in.decay_peer, cta);
-    }
-    Machine::sync();
-  }
-
-  __device__ void await_flag_of(const PeerDeviceInstruction& in, const unsigned* flags, int peer,
-                                unsigned cta) {
-    thread_.await(flags + cta, thread_.round(), PeerFault::Kind::flag, in.step, peer, cta);
-  }
-
-  __device__ void raise_flags(const PeerDeviceInstruction& in) {
-    Machine::sync();
-    if (Machine::thread() < in.sent && !thread_.gave_up())
-      Machine::raise_flag(in.send_flags[Machine::thread()] + Machine::block(), thread_.round());
   }
 
   const PeerContext& context_;

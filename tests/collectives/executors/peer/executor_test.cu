@@ -46,12 +46,11 @@ TEST(StartBarrier, CountsTheRoundsThatBeginBeforeTheirHost) {
   });
 }
 
-void run_back_to_back(const char* name, const Shape& shape, Direction direction, int rounds,
-                      PeerTransport transport = PeerTransport::packets) {
+void run_back_to_back(const char* name, const Shape& shape, Direction direction, int rounds) {
   on_ranks([&](int ranks) {
     SCOPED_TRACE(std::string(name) + " on " + std::to_string(ranks) + " ranks, " + to_string(direction));
     Rig rig(ranks);
-    Scan scan(rig, name, shape, direction, 5, transport);
+    Scan scan(rig, name, shape, direction);
     for (int round = 0; round < rounds; ++round) scan.enqueue();
     EXPECT_EQ(rig.wrong(), 0u);
     EXPECT_EQ(scan.fault(), "");
@@ -72,11 +71,6 @@ TEST(Peer, ThousandsOfRoundsOfEveryShapeOfExchange) {
     run_back_to_back(name, {1, 1, 8, 1}, Direction::forward, 200);  // one row
     run_back_to_back(name, {32, 128, 128, 1}, Direction::forward, 200);
   }
-}
-
-TEST(Peer, FencesAndFlagsGiveTheSame) {
-  for (const char* name : {"all_scan", "two_shot"})
-    run_back_to_back(name, small, Direction::forward, 1'000, PeerTransport::fenced);
 }
 
 void replay(const char* name) {

@@ -65,7 +65,7 @@ void run_laps(unsigned overlap_ctas) {
   std::vector<Schedule> schedules;
   for (int rank = 0; rank < ranks; ++rank) schedules.push_back(laps(rank, ranks, count));
   ASSERT_EQ(unsupported_by_peer(schedules).reason(), "");
-  PreparedRound prepared(rig.ranks(), exchange, schedules, PeerTransport::packets, overlap_ctas);
+  PreparedRound prepared(rig.ranks(), exchange, schedules, overlap_ctas);
   EXPECT_TRUE(prepared.overlaps_compute);
   const Schedule& mine = schedules[rig.ranks().rank()];
   float *own = prepared.memory.at(mine.buffer("own")), *into = prepared.memory.at(mine.buffer("into"));

@@ -110,19 +110,16 @@ class Rig {
 struct PreparedRound {
   /// Exchanges that overlap compute steps run on `overlap_ctas` blocks.
   PreparedRound(const CudaRanks& ranks, PeerExchange& exchange, const std::vector<Schedule>& schedules,
-                PeerTransport transport, unsigned overlap_ctas)
+                unsigned overlap_ctas)
       : memory(schedules[ranks.rank()]) {
     const Schedule& own = schedules[ranks.rank()];
     if (only_peer_native(own) != nullptr) {
       round = std::make_unique<NativeRound>(schedules, ranks.rank(), memory, exchange, ElementFormat::f32);
       return;
     }
-    const PeerProgramOptions options{packet_elements(ElementFormat::f32),
-                                     transport == PeerTransport::packets};
-    const PeerProgram program = compile_peer_programs(schedules, options)[ranks.rank()];
+    const PeerProgram program = compile_peer_programs(schedules, {})[ranks.rank()];
     overlaps_compute = program.overlaps_compute;
-    round = std::make_unique<ScheduleRound>(own, program, memory, exchange, ElementFormat::f32, transport,
-                                            overlap_ctas);
+    round = std::make_unique<ScheduleRound>(own, program, memory, exchange, ElementFormat::f32, overlap_ctas);
   }
 
   DeviceMemory memory;
@@ -133,8 +130,7 @@ struct PreparedRound {
 /// A scan that makes its inputs and checks its outputs on the GPU in every round.
 class Scan {
  public:
-  Scan(Rig& rig, const char* name, const Shape& shape, Direction direction, double limit_seconds = 5,
-       PeerTransport transport = PeerTransport::packets)
+  Scan(Rig& rig, const char* name, const Shape& shape, Direction direction, double limit_seconds = 5)
       : rig_(rig),
         shape_(shape),
         reversed_(direction == Direction::reverse),
@@ -142,7 +138,7 @@ class Scan {
     const int ranks = rig.ranks().size();
     schedules_ =
         build_all(find_collective(name), shape, {.ranks = ranks, .blocks = 3, .direction = direction});
-    prepared_ = std::make_unique<PreparedRound>(rig.ranks(), exchange_, schedules_, transport, 4);
+    prepared_ = std::make_unique<PreparedRound>(rig.ranks(), exchange_, schedules_, 4);
   }
 
   void enqueue() {

@@ -156,14 +156,9 @@ TEST(PeerPlan, RanksWithUnlikeNumbersOfExchangesKeepTheirOwnChoice) {
 TEST(PeerPlan, AnExchangeThatOverlapsComputeLeavesItMultiprocessors) {
   const auto overlapped = compile_peer_programs(std::vector{exchanging(0, true), exchanging(1, true)})[0];
   const auto alone = compile_peer_programs(std::vector{exchanging(0, false), exchanging(1, true)})[0];
-  const auto blocks = [](const PeerProgram& program, PeerTransport transport) {
-    return blocks_of(program, 132, 4, transport).of(exchange_of(program));
-  };
-  EXPECT_EQ(blocks(overlapped, PeerTransport::packets), 4u);
-  EXPECT_EQ(blocks(alone, PeerTransport::packets), 132u);
-  EXPECT_EQ(blocks_of(overlapped, 132, 4, PeerTransport::fenced).alone, 4u) << "flags are one a block";
-  EXPECT_EQ(blocks_of(alone, 132, 4, PeerTransport::fenced).alone, 132u);
-  EXPECT_EQ(blocks_of(overlapped, 132, 1000, PeerTransport::packets).overlapping, 132u);
+  const PeerBlocks blocks{.alone = 132, .overlapping = 4};
+  EXPECT_EQ(blocks.of(exchange_of(overlapped)), 4u);
+  EXPECT_EQ(blocks.of(exchange_of(alone)), 132u);
 }
 
 TEST(PeerPlan, AllRanksKnowTheWidestProgram) {

@@ -22,7 +22,6 @@ namespace baton {
 
 struct HostDeviceOptions {
   ElementFormat format = ElementFormat::f32;
-  PeerTransport transport = PeerTransport::packets;
   bool merges = true;
   /// Of a kernel that has the device to itself; those that overlap compute steps have one block.
   unsigned blocks = 2;
@@ -68,7 +67,6 @@ class HostDevice : public Executor {
   /// Runs rounds back to back: no rank waits for the end of another one's round. Throws
   /// ScheduleError when no thread can go on.
   void run_rounds(int rounds) {
-    Host::slots_are_emptied() = options_.transport == PeerTransport::packets;
     for (Rank& rank : ranks_) rank.rounds_left = rounds;
     for (int idle = 0; !all_done();) {
       const std::uint64_t before = Fibers::progress();
@@ -108,10 +106,9 @@ class HostDevice : public Executor {
     PeerContext& context = rank.context;
     context.rank = index;
     context.ranks = static_cast<int>(ranks_.size());
-    context.ctas = blocks_of(program, options_.blocks, 1, options_.transport).alone;
+    context.ctas = options_.blocks;
     context.generation_bytes = generation_bytes(program.inbox_packets);
-    const std::size_t inbox = inbox_offset(context, program.messages),
-                      bytes = heap_bytes(context, program.messages);
+    const std::size_t inbox = inbox_offset(context), bytes = heap_bytes(context);
     rank.heap.assign(bytes / sizeof(Packet), Packet{});
     std::fill(rank.heap.begin() + static_cast<std::ptrdiff_t>(inbox / sizeof(Packet)), rank.heap.end(),
               Packet{empty_word, empty_word, empty_word, empty_word});
@@ -187,27 +184,23 @@ class HostDevice : public Executor {
   void launch_exchange(int index, std::size_t operation) {
     Rank& rank = ranks_[index];
     const PeerProgram& program = programs_[index];
-    const unsigned blocks =
-        blocks_of(program, options_.blocks, 1, options_.transport).of(program.operations[operation]);
+    const unsigned blocks = PeerBlocks{.alone = options_.blocks}.of(program.operations[operation]);
     rank.exchange = static_cast<int>(operation);
     rank.role = role_of(program, operation);
     rank.instructions = resolve(
         program, program.operations[operation], rank.context, heaps_, std::int64_t{blocks} * options_.threads,
         [&](const Slice& slice) { return slice.empty() ? nullptr : rank.memory->view(slice).data(); });
     rank.fibers = Fibers::launch(blocks, options_.threads, rank.blocks, [this, &rank] {
-      const bool packets = options_.transport == PeerTransport::packets;
       if (options_.format == ElementFormat::bf16)
-        interpret<Bf16Format<Host>, PeerTransport::packets>(rank);
-      else if (packets)
-        interpret<F32Format<Host>, PeerTransport::packets>(rank);
+        interpret<Bf16Format<Host>>(rank);
       else
-        interpret<F32Format<Host>, PeerTransport::fenced>(rank);
+        interpret<F32Format<Host>>(rank);
     });
   }
 
-  template <class Format, PeerTransport transport>
+  template <class Format>
   static void interpret(const Rank& rank) {
-    Interpreter<Host, Format, transport, true> interpreter(rank.context, rank.role);
+    Interpreter<Host, Format, true> interpreter(rank.context, rank.role);
     for (std::size_t i = 0; i < rank.instructions.size(); ++i) interpreter.run(rank.instructions[i], i == 0);
   }
 

@@ -222,7 +222,7 @@ struct Host {
   static void store_packet(std::byte* into, const Packet& packet) {
     maybe_give_way();
     ++Fibers::progress();
-    const bool overwrites = slots_are_emptied() && !is_empty(packet) && !is_empty(read(into));
+    const bool overwrites = !is_empty(packet) && !is_empty(read(into));
     EXPECT_FALSE(overwrites) << "a packet is stored over another one";
     std::memcpy(into, &packet, sizeof packet);
   }
@@ -251,13 +251,6 @@ struct Host {
     maybe_give_way();
     ++Fibers::progress();
     std::copy_n(x.v, std::min<unsigned>(n, count), into);
-  }
-
-  /// True where a slot must be empty before a packet is stored into it: with packets that carry
-  /// their own flag.
-  static bool& slots_are_emptied() {
-    static bool emptied = true;
-    return emptied;
   }
 
  private:

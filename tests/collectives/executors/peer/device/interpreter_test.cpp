@@ -60,7 +60,6 @@ TEST(PeerProgram, RightForMapsOfEveryKind) {
           for (const Direction direction : {Direction::forward, Direction::reverse})
             for (const HostDeviceOptions& options :
                  {HostDeviceOptions{}, HostDeviceOptions{.merges = false, .blocks = 3},
-                  HostDeviceOptions{.transport = PeerTransport::fenced, .merges = false},
                   HostDeviceOptions{.format = ElementFormat::bf16, .blocks = 3, .threads = 8}}) {
               if (collective->kind != Kind::exclusive_scan) continue;
               auto schedules =
@@ -144,22 +143,6 @@ TEST(PeerProgram, ReceivesComeInTheOrderInWhichOthersCanSend) {
   std::vector<float> got(4);
   device.read(got, 0, last);
   EXPECT_EQ(got, (std::vector<float>{1, 2, 3, 4}));
-}
-
-TEST(PeerInterpreter, FencesAndFlagsGiveTheSame) {
-  for (const char* name : {"all_scan", "two_shot", "all_gather_scan", "recursive_doubling"})
-    for (int ranks : {2, 4}) {
-      const Shape shape{2, 5, 3, 4};
-      const HostDeviceOptions options{.transport = PeerTransport::fenced, .merges = false};
-      HostDevice device(build_all(find_collective(name), shape, {.ranks = ranks, .blocks = 3}), options, 1);
-      const Subject subject{Kind::exclusive_scan, shape, ranks, Direction::forward, 7};
-      for (int round = 0; round < 2; ++round) {
-        write_inputs(device, subject);
-        device.run();
-        const Comparison comparison = compare(device, subject);
-        ASSERT_EQ(comparison.wrong, 0) << name << ", " << ranks << " ranks: " << comparison.first;
-      }
-    }
 }
 
 TEST(PeerInterpreter, RanksRunAheadOfOneAnotherByWholeRounds) {

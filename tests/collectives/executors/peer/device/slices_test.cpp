@@ -40,7 +40,7 @@ class Ranks {
       Rank& rank = all_[at];
       rank.context.heaps = heaps_.data();
       const auto inbox = [&](int other) {
-        return heaps_[home(other)] + inbox_offset(all_[home(other)].context, 0);
+        return heaps_[home(other)] + inbox_offset(all_[home(other)].context);
       };
       rank.slices = cut(home(at), inbox);
       rank.slices.decay = rank.decay.data(), rank.slices.state = rank.state.data();
@@ -117,8 +117,8 @@ class Ranks {
     context.rounds = rank.counted_rounds.data();
     context.gave_up = &rank.gave_up, context.arrivals = &rank.arrivals, context.fault = &rank.fault;
     context.limit = 1;
-    const std::size_t inbox = inbox_offset(context, 0) / sizeof(Packet);
-    rank.heap.assign(heap_bytes(context, 0) / sizeof(Packet), Packet{});
+    const std::size_t inbox = inbox_offset(context) / sizeof(Packet);
+    rank.heap.assign(heap_bytes(context) / sizeof(Packet), Packet{});
     std::fill(rank.heap.begin() + static_cast<std::ptrdiff_t>(inbox), rank.heap.end(),
               Packet{empty_word, empty_word, empty_word, empty_word});
     context.heap = reinterpret_cast<std::byte*>(rank.heap.data());
@@ -164,7 +164,6 @@ Kernel kernel_of(int batch) {
 
 void expect_right(const Scan& scan, Kernel kernel) {
   Fibers::random().seed(scan.ranks * 100 + scan.rows);
-  Host::slots_are_emptied() = true;
   Ranks all(scan, kernel);
   all.run(4);  // more than an inbox has generations
   EXPECT_EQ(all.wrong(), 0) << scan.ranks << " ranks, " << scan.rows << " rows of " << scan.row
