@@ -16,7 +16,7 @@
 #include "collectives/drawn_numbers.hpp"
 #include "harness/models/sampled.hpp"
 #include "sp_methods/models/kernels/block.hpp"
-#include "sp_methods/models/kernels/ends.hpp"
+#include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
 
 namespace baton {
 namespace {

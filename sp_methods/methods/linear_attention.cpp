@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear attention with its sequence cut over ranks, gated, with a delta rule or with a low-rank
-// one: one text, and the methods differ in the scan that carries the states and in when it runs.
+// one. The methods are variants, which differ in the scan that carries the states and in its time.
 //
 //   for each head group: local states and the group's map; exchange the map (ZeCO, LASP-2)
 //   the work that needs nothing from other ranks
@@ -9,8 +9,8 @@
 //
 //   lasp1_as_released: receive, all local work, send: a chain of whole layers
 //
-// The backward pass is the same text over the reversed ranks. Cost: one state a rank and pass on
-// the wire for a chain, under any rule: matrices stay, and every other scan sends them. With
+// The backward pass is the same over the reversed ranks. Cost: one state a rank and pass on the
+// wire for a chain, under any rule: matrices stay, and every other scan sends them. With
 // matrices zeco's outputs wait for the states; zeco_corrected has work for that time, which its
 // forward pass alone does otherwise (matrix_pass.hpp).
 // Source: "ZeCO", arXiv 2507.01004; "LASP", arXiv 2404.02882; "LASP-2", arXiv 2502.07563,
@@ -117,9 +117,8 @@ void record_serial_chain(Schedule& s, LinearPass& pass, const Layer& layer) {
   }
 }
 
-/// The choices that make one method. Without an exchange, each rank's tokens are a sequence of
-/// their own.
-struct Text {
+/// The choices of one method. Without an exchange, each rank's tokens are a sequence of their own.
+struct Variant {
   std::string scan;
   ExchangePlacement placement = ExchangePlacement::none;
   HopsInTurn* hops_in_turn = chain_in_turn;
@@ -146,10 +145,10 @@ std::unique_ptr<LinearPass> run(Schedule& s, const PassInputs& inputs, const std
   return pass;
 }
 
-void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Text& text) {
-  const bool alone = layer.mode == Mode::compute_only || text.placement == ExchangePlacement::none;
-  const ExchangePlacement placement = alone ? ExchangePlacement::none : text.placement;
-  const std::string scan = text.scan_of(layer);
+void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Variant& variant) {
+  const bool alone = layer.mode == Mode::compute_only || variant.placement == ExchangePlacement::none;
+  const ExchangePlacement placement = alone ? ExchangePlacement::none : variant.placement;
+  const std::string scan = variant.scan_of(layer);
   const auto use = [&](Direction direction, bool is_recorded) {
     const bool is_used = has_matrices(layer.rule) && !alone && is_recorded;
     return is_used ? map_use(s, scan, layer, direction) : MapUse{};
@@ -162,7 +161,7 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Text& t
   inputs.prefix =
       saved_for_backward(s, layer, "prefix", layer.share.heads * layer.share.d_k * layer.share.d_v);
   inputs.makes = {ahead.matrix || back.matrix, ahead.state};
-  inputs.corrects = text.corrects;
+  inputs.corrects = variant.corrects;
   std::unique_ptr<LinearPass> forward;
   if (layer.pass != Pass::backward) forward = run(s, inputs, scan, placement);
   if (layer.pass == Pass::both) s.fence();  // the output comes before its gradient
@@ -182,18 +181,18 @@ std::vector<Direction> directions_of(Pass pass) {
 
 /// Claimed cost: that of each group's scan, once a pass. The longest chain of a pass ends where
 /// that of the next one begins.
-std::optional<Cost> claim(const Layer& layer, const Split& split, const Text& text) {
-  const ExchangePlacement placement = text.placement;
+std::optional<Cost> claim(const Layer& layer, const Split& split, const Variant& variant) {
+  const ExchangePlacement placement = variant.placement;
   if (layer.mode == Mode::compute_only || placement == ExchangePlacement::none) return Cost{};
   const bool is_link = placement == ExchangePlacement::serial_chain;
   const bool in_turn =
       !is_link && layer.groups > 1 && (placement == ExchangePlacement::serial || layer.mode == Mode::exposed);
-  const std::string scan = text.scan_of(layer);
-  if (in_turn && scan != text.scan) return std::nullopt;
+  const std::string scan = variant.scan_of(layer);
+  if (in_turn && scan != variant.scan) return std::nullopt;
   const Shape group = shape_of_maps(layer, layer.share.heads / layer.groups);
   const auto sent = claimed_scans(scan, group, split, directions_of(layer.pass));
   if (!sent) return std::nullopt;
-  const int hops = in_turn ? text.hops_in_turn(sent->hops, layer.groups, split.ranks)
+  const int hops = in_turn ? variant.hops_in_turn(sent->hops, layer.groups, split.ranks)
                            : std::accumulate(sent->hops.begin(), sent->hops.end(), 0);
   return Cost{layer.groups * sent->bytes, hops};
 }
@@ -203,10 +202,10 @@ bool is_native(const std::string& scan) {
   return !scan.empty() && !build(find_collective(scan), {1, 1, 1, 1}, 0, {.ranks = 2}).natives().empty();
 }
 
-Refusal unsupported(const Layer& layer, const Text& text) {
+Refusal unsupported(const Layer& layer, const Variant& variant) {
   if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
     return reason;
-  if (has_matrices(layer.rule) && is_native(text.scan_of(layer)))
+  if (has_matrices(layer.rule) && is_native(variant.scan_of(layer)))
     return "the native " + layer.scan + " takes diagonal maps, not those of a " + to_string(layer.rule) +
            " rule";
   if (layer.share.heads % layer.groups == 0) return {};
@@ -214,20 +213,21 @@ Refusal unsupported(const Layer& layer, const Text& text) {
          " groups";
 }
 
-RegisteredMethod method(const std::string& name, const std::string& summary, const Text& text) {
+RegisteredMethod method(const std::string& name, const std::string& summary, const Variant& variant) {
   std::vector<Rule> rules{Rule::decay, Rule::delta, Rule::low_rank};
-  if (text.corrects) rules.erase(rules.begin());
+  if (variant.corrects) rules.erase(rules.begin());
   return RegisteredMethod({
       .name = name,
       .summary = summary,
       .attention = Attention::linear,
       .rules = rules,
       .packs = true,
-      .scan = text.scan,
-      .build = [text](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, text); },
-      .claim = [text](const Layer& layer, const Split& split) { return claim(layer, split, text); },
-      .unsupported = [text](const Layer& layer, int) { return unsupported(layer, text); },
-      .sequence = text.placement == ExchangePlacement::none ? Sequence::own : Sequence::cut,
+      .scan = variant.scan,
+      .build = [variant](Schedule& s, const Layer& layer,
+                         const LayerTensors& x) { build(s, layer, x, variant); },
+      .claim = [variant](const Layer& layer, const Split& split) { return claim(layer, split, variant); },
+      .unsupported = [variant](const Layer& layer, int) { return unsupported(layer, variant); },
+      .sequence = variant.placement == ExchangePlacement::none ? Sequence::own : Sequence::cut,
   });
 }
 

@@ -10,7 +10,7 @@
 #include "collectives/collective.hpp"
 #include "sp_methods/models/block.hpp"
 #include "sp_methods/models/kernels/block.hpp"
-#include "sp_methods/models/kernels/ends.hpp"
+#include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
 
 namespace baton {
 namespace {

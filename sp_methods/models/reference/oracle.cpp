@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "sp_methods/models/kernels/ends.hpp"
+#include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
 #include "sp_methods/models/reference/layers.hpp"
 
 namespace baton {

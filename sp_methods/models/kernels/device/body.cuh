@@ -15,7 +15,7 @@
 #include "sp_methods/kernels/device/workspace.cuh"
 #include "sp_methods/models/kernels/block.hpp"
 #include "sp_methods/models/kernels/device/product.cuh"
-#include "sp_methods/models/kernels/ends.hpp"
+#include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
 
 namespace baton {
 

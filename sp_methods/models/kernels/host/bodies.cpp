@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "sp_methods/models/kernels/block.hpp"
-#include "sp_methods/models/kernels/ends.hpp"
+#include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
 
 namespace baton {
 namespace {

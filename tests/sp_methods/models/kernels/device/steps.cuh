@@ -14,7 +14,7 @@
 #include "collectives/executors/cuda/kernel.cuh"
 #include "collectives/executors/cuda/memory.cuh"
 #include "sp_methods/models/kernels/block.hpp"
-#include "sp_methods/models/kernels/ends.hpp"
+#include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
 
 namespace baton {
 
