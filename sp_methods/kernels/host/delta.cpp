@@ -1,45 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes over one rank's chunks under a delta rule that make its map, its output, the operator
-// that corrects the output, and its part of the state's gradient.
-//
-//   for chunk n = 0 .. N-1:   R = missing(X),  Vn = B R,  [O = output(X, Vn)],  X = advance(X, Vn)
-//       map:          X = [0; I] with values v and none:  X at the end is [B; A^T]
-//       output:       X = the incoming state, values v
-//       correction:   X = I, no values:  O is the correction
-//   for chunk n = N-1 .. 0:   D = 0;  Z = reverse(s Aqk^T dO + K^ D^T),  D = retreat(D, dO, B Z)
-//       state gradients:  D at the end
-//
-// So the matrix A is a state of d_k more rows that starts from the identity, and no chunk's matrix
-// is formed.
-// Cost: that of the contracts; chunks in order, heads independent.
-// Source: "Gated Delta Networks", arXiv 2412.06464; the columns from the identity as in
-// flash-linear-attention, ops/cp.
-#include "sp_methods/kernels/delta.hpp"
-
-#include <utility>
-#include <vector>
-
-#include "sp_methods/kernels/host/delta/chunk.hpp"
-#include "sp_methods/kernels/host/gla/gate_sums.hpp"
-
-namespace baton {
-namespace {
-
-/// Writes the output of one head's chunks from state x [width, d_k] into o [tokens, heads, width];
-/// values have `value_width` columns.
-void set_output(float* o, Tile x, const DeltaHead& head, Index value_width) {
-  const Index width = x.rows();
-  DeltaChunk chunk(head, true);
-  Tile written;
-  walk_chunks(head.shape, x, [&](Index n) {
-    chunk.set(n);
-    chunk.set_missing(written, x, head.of().v(chunk.tokens).leftCols(value_width));
-    written = chunk.beta.asDiagonal() * written;
-    chunk.set_output(head_rows(o, chunk.tokens, head.head, head.shape.heads, width), x, written);
-    chunk.advance(x, written);
-  });
-}
-
 // The gradients of one rank's inputs under a delta rule, from the state before it and the gradient
 // of the state behind it.
 //
@@ -58,24 +17,35 @@ void set_output(float* o, Tile x, const DeltaHead& head, Index value_width) {
 // (The gradient of the WY form's W and U falls out: dW = -dVn X, so both meet in Z.)
 // Cost: that of the contract; a state kept a chunk; chunks in order, heads independent.
 // Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form), differentiated.
+#include "sp_methods/kernels/delta.hpp"
+
+#include <vector>
+
+#include "sp_methods/kernels/host/delta/chunk.hpp"
+#include "sp_methods/kernels/host/gla/gate_sums.hpp"
+#include "sp_methods/kernels/host/matrix_rule.hpp"
+
+namespace baton {
+namespace {
 
 /// The gradients of one head, with scratch memory that is kept between chunks.
 class HeadGradients {
  public:
   HeadGradients(const DeltaGradientsOut<OnHost>& out, const DeltaHead& head, const float* d_o)
-      : out_(out), head_(head), d_o_(d_o), chunk_(head, true), pairs_(head.of()) {}
+      : out_(out), head_(head), d_o_(d_o), chunk_(head, {.queries = true}), pairs_(head.of()) {}
 
   /// Runs the forward pass from state x [d_v, d_k], and keeps the states before all chunks.
   void keep_states(Tile x) {
-    DeltaChunk chunk(head_, false);
+    DeltaChunk chunk(head_, {});
     missing_.resize(head_.shape.chunks());
     walk_chunks(head_.shape, x, [&](Index n) {
       chunk.set(n);
       Tile& missing = missing_[n];
-      chunk.set_missing(missing, x, head_.of().v(chunk.tokens));
+      const auto v = head_.of().v(chunk.tokens);
+      chunk.set_missing(missing, x, v);
       states_.push_back(x);
       written_.noalias() = chunk.beta.asDiagonal() * missing;
-      chunk.advance(x, written_);
+      chunk.advance(x, written_, v);
     });
   }
 
@@ -104,10 +74,10 @@ class HeadGradients {
 
   /// Sets the gradients from pairs of tokens within the chunk, without the diagonal.
   void set_pairs() {
-    pairs_.d_queries.noalias() = head_.shape.scale() * (d_o() * written_.transpose());
+    set_product(pairs_.d_queries, d_o(), transposed(written_), head_.shape.scale());
     own_ = pairs_.d_queries.diagonal();
     pairs_.d_queries.triangularView<Eigen::Upper>().setZero();
-    pairs_.d_keys.noalias() = -dv_ * written_.transpose();
+    set_product(pairs_.d_keys, dv_, transposed(written_), -1);
     pairs_.d_keys.triangularView<Eigen::Upper>().setZero();
     for (Tile* rows : {&pairs_.dq, &pairs_.later_dk, &pairs_.earlier_dk})
       rows->setZero(chunk_.tokens.count, head_.shape.d_k);
@@ -116,11 +86,11 @@ class HeadGradients {
 
   /// Adds the gradients from the state before the chunk, and keeps those from the state behind it.
   void set_edges(const Tile& gradient, const Tile& state) {
-    x_.noalias() = head_.shape.scale() * (d_o() * state);
+    set_product(x_, d_o(), state, head_.shape.scale());
     add_scaled_rows(pairs_.dq, x_, chunk_.from_start);
-    x_.noalias() = -dv_ * state;
+    set_product(x_, dv_, state, -1);
     add_scaled_rows(pairs_.later_dk, x_, chunk_.from_start);
-    x_.noalias() = written_ * gradient;
+    set_product(x_, written_, gradient);
     scale_rows(out_dk_, x_, chunk_.to_end);
   }
 
@@ -166,34 +136,10 @@ class HeadGradients {
 
 }  // namespace
 
-void DeltaMap::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  const Index d_k = p.shape.d_k, state_rows = out.map_state == nullptr ? 0 : p.shape.d_v;
-  const Index matrix_rows = out.map_matrix == nullptr ? 0 : d_k;
-  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
-    DeltaChunk chunk(head, false);
-    Tile x = Tile::Zero(state_rows + matrix_rows, d_k), written;
-    x.bottomRows(matrix_rows).setIdentity();
-    walk_chunks(p.shape, x, [&](Index n) {
-      chunk.set(n);
-      chunk.set_missing(written, x, head.of().v(chunk.tokens).leftCols(state_rows));
-      written = chunk.beta.asDiagonal() * written;
-      chunk.advance(x, written);
-    });
-    if (state_rows > 0) matrix_at(out.map_state, h, state_rows, d_k) = x.topRows(state_rows);
-    if (matrix_rows > 0) matrix_at(out.map_matrix, h, d_k, d_k) = x.bottomRows(d_k).transpose();
-  });
-}
-
-void DeltaOutput::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
-    set_output(out.o, state_or_zero(out.incoming, h, p.shape), head, p.shape.d_v);
-  });
-}
-
+void DeltaMap::on_host(const Operands<OnHost>& out, const Chunks& p) { set_map<DeltaChunk>(out, p); }
+void DeltaOutput::on_host(const Operands<OnHost>& out, const Chunks& p) { set_output<DeltaChunk>(out, p); }
 void DeltaCorrection::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index) {
-    set_output(out.correction, Tile::Identity(p.shape.d_k, p.shape.d_k), head, 0);
-  });
+  set_correction<DeltaChunk>(out, p);
 }
 
 void DeltaCorrect::on_host(const Operands<OnHost>& out, const Chunks& p) {
@@ -203,30 +149,16 @@ void DeltaCorrect::on_host(const Operands<OnHost>& out, const Chunks& p) {
     for (Index i = first; i < last; ++i) {
       const Tokens t = chunk_tokens(s, i % s.chunks());
       const Index h = i / s.chunks(), head = p.work.first_head + h;
-      head_rows(out.o, t, head, s.heads, s.d_v).noalias() +=
-          head_rows(out.correction, t, head, s.heads, s.d_k) *
-          matrix_at(out.incoming, h, s.d_v, s.d_k).transpose();
+      add_product(head_rows(out.o, t, head, s.heads, s.d_v),
+                  head_rows(out.correction, t, head, s.heads, s.d_k),
+                  transposed(matrix_at(out.incoming, h, s.d_v, s.d_k)));
     }
   });
 }
 
 void DeltaStateGradients::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  const LayerShape& s = p.shape;
-  for_heads<DeltaHead>(out.in, p, [&](const DeltaHead& head, Index h) {
-    DeltaChunk chunk(head, true);
-    Tile gradient = Tile::Zero(s.d_v, s.d_k), dv;
-    walk_chunks_back(s, gradient, [&](Index n) {
-      chunk.set(n);
-      const auto d_o = head_rows(out.d_o, chunk.tokens, head.head, s.heads, s.d_v);
-      chunk.set_written_gradient(dv, d_o, gradient);
-      chunk.solve_reverse(dv);
-      dv = chunk.beta.asDiagonal() * dv;
-      chunk.retreat(gradient, d_o, dv);
-    });
-    matrix_at(out.map_state, h, s.d_v, s.d_k) = gradient;
-  });
+  set_state_gradients<DeltaChunk>(out, p);
 }
-
 void DeltaGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
   set_gradients_of_heads<DeltaHead, HeadGradients>(x, p);
 }

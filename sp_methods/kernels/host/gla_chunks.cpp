@@ -19,7 +19,7 @@
 
 #include "sp_methods/kernels/host/gla/causal_block.hpp"
 #include "sp_methods/kernels/host/gla/gates.hpp"
-#include "sp_methods/kernels/host/tiles.hpp"
+#include "sp_methods/kernels/host/products.hpp"
 
 namespace baton {
 namespace {
@@ -69,8 +69,8 @@ void pass_states(const Out& out, const GlaHead& in, Index place, const StatePass
                     ? matrix_at(out.map_state, place, shape.d_k, shape.d_v)
                     : matrix_at(out.states, place * chunks + n + (forward ? 1 : -1), shape.d_k, shape.d_v);
     next = decay_of(gate).matrix().asDiagonal() * state;
-    next.noalias() +=
-        pass.scale * (scaled.transpose() * head_rows(pass.right, t, in.head, shape.heads, shape.d_v));
+    add_product(next, transposed(scaled), head_rows(pass.right, t, in.head, shape.heads, shape.d_v),
+                pass.scale);
     if (!forward && shape.starts_document(n)) next.setZero(), is_cut = true;
   }
   Eigen::Map<Eigen::ArrayXf>(out.map_decay + place * shape.d_k, shape.d_k) = outer_decay();
@@ -213,7 +213,7 @@ class CrossingGradients {
 
   /// Adds dq, and the gate gradients of the queries with the state before the chunk.
   void add_queries(const GlaHead& rows, Tokens t) {
-    y_.noalias() = shape_.scale() * (view_of_d_o(rows, t) * state_.transpose());
+    set_product(y_, view_of_d_o(rows, t), transposed(state_), shape_.scale());
     scale_rows(terms_, y_, decay_);
     view(out_.dq, rows, t, shape_.d_k) += terms_;
     if (shape_.gate_width() == 0) return;
@@ -227,8 +227,8 @@ class CrossingGradients {
     relative_gates(x_, rows.g(t), t.count - 1);
     set_decays(decay_, x_, -1.0F);
     scale_rows(y_, rows.k(t), decay_);
-    view(out_.dv, rows, t, shape_.d_v).noalias() += y_ * gradient_;
-    y_.noalias() = rows.v(t) * gradient_.transpose();
+    add_product(view(out_.dv, rows, t, shape_.d_v), y_, gradient_);
+    set_product(y_, rows.v(t), transposed(gradient_));
     scale_rows(terms_, y_, decay_);
     view(out_.dk, rows, t, shape_.d_k) += terms_;
     if (shape_.gate_width() == 0) return;
@@ -266,7 +266,7 @@ void InterOutput::on_host(const Operands<OnHost>& out, const Chunks& p) {
       set_decays(decay, x, 1.0F);
       scale_rows(q, head.q(t), decay);
       set_edge_state(state, out.before, shape, i / chunks, n);
-      head_rows(out.o, t, head.head, shape.heads, shape.d_v).noalias() += shape.scale() * (q * state);
+      add_product(head_rows(out.o, t, head.head, shape.heads, shape.d_v), q, state, shape.scale());
     }
   });
 }

@@ -3,7 +3,7 @@
 #include "sp_methods/kernels/left_product.hpp"
 
 #include "sp_methods/kernels/host/gla/causal_block.hpp"
-#include "sp_methods/kernels/host/tiles.hpp"
+#include "sp_methods/kernels/host/products.hpp"
 
 namespace baton {
 

@@ -1,43 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes over one rank's chunks under a low-rank rule that make its map, its output, the
-// operator that corrects the output, and its part of the state's gradient.
-//
-//   for chunk n = 0 .. N-1:   U = read(X),  [O = output(X, U)],  X = advance(X, U)
-//       map:          X = [0; I] with values v and none:  X at the end is [B; A^T]
-//       output:       X = the incoming state, values v
-//       correction:   X = I, no values:  O is the correction
-//   for chunk n = N-1 .. 0:   D = 0;  Z = reverse(dO, D),  D = retreat(D, dO, Z)
-//       state gradients:  D at the end
-//
-// Cost: that of the contracts; chunks in order, heads independent.
-// Source: "RWKV-7", arXiv 2503.14456; the columns from the identity as in flash-linear-attention,
-// ops/cp.
-#include "sp_methods/kernels/low_rank.hpp"
-
-#include <utility>
-#include <vector>
-
-#include "sp_methods/kernels/host/gla/gate_sums.hpp"
-#include "sp_methods/kernels/host/low_rank/chunk.hpp"
-
-namespace baton {
-namespace {
-
-/// Writes the output of one head's chunks from state x [width, d_k] into o [tokens, heads, width],
-/// with all values or none.
-void set_output(float* o, Tile x, const LowRankHead& head, bool has_values) {
-  const Index width = x.rows();
-  LowRankChunk chunk(head, {true, has_values});
-  Tile read;
-  walk_chunks(head.shape, x, [&](Index n) {
-    chunk.set(n);
-    const auto v = head.of().v(chunk.tokens).leftCols(has_values ? width : 0);
-    chunk.set_read(read, x, v);
-    chunk.set_output(head_rows(o, chunk.tokens, head.head, head.shape.heads, width), x, read, v);
-    chunk.advance(x, read, v);
-  });
-}
-
 // The gradients of one rank's inputs under a low-rank rule, from the state before it and the
 // gradient of the state behind it.
 //
@@ -58,6 +19,16 @@ void set_output(float* o, Tile x, const LowRankHead& head, bool has_values) {
 // and are left out of it.
 // Cost: that of the contract; a state kept a chunk; chunks in order, heads independent.
 // Source: "RWKV-7", arXiv 2503.14456 (chunkwise form), differentiated.
+#include "sp_methods/kernels/low_rank.hpp"
+
+#include <vector>
+
+#include "sp_methods/kernels/host/gla/gate_sums.hpp"
+#include "sp_methods/kernels/host/low_rank/chunk.hpp"
+#include "sp_methods/kernels/host/matrix_rule.hpp"
+
+namespace baton {
+namespace {
 
 /// The gradients of one head, with scratch memory that is kept between chunks.
 class HeadGradients {
@@ -95,10 +66,10 @@ class HeadGradients {
   void set_pairs(const Tile& read) {
     const float s = head_.shape.scale();
     const auto v = head_.of().v(chunk_.tokens);
-    pairs_.query_values.noalias() = s * (d_o() * v.transpose());
-    pairs_.query_writes.noalias() = s * (d_o() * read.transpose());
-    pairs_.read_values.noalias() = z_ * v.transpose();
-    pairs_.read_writes.noalias() = z_ * read.transpose();
+    set_product(pairs_.query_values, d_o(), transposed(v), s);
+    set_product(pairs_.query_writes, d_o(), transposed(read), s);
+    set_product(pairs_.read_values, z_, transposed(v));
+    set_product(pairs_.read_writes, z_, transposed(read));
     own_value_ = pairs_.query_values.diagonal();
     own_write_ = pairs_.query_writes.diagonal();
     next_value_ = pairs_.read_values.diagonal(-1);
@@ -114,13 +85,13 @@ class HeadGradients {
 
   /// Adds the gradients from the state before the chunk, and keeps those from the state behind it.
   void set_edges(const Tile& gradient, const Tile& state, const Tile& read) {
-    x_.noalias() = head_.shape.scale() * (d_o() * state);
+    set_product(x_, d_o(), state, head_.shape.scale());
     add_scaled_rows(pairs_.dq, x_, chunk_.from_start);
-    x_.noalias() = z_ * state;
+    set_product(x_, z_, state);
     add_scaled_rows(pairs_.d_reads, x_, chunk_.from_start);
-    x_.noalias() = head_.of().v(chunk_.tokens) * gradient;
+    set_product(x_, head_.of().v(chunk_.tokens), gradient);
     scale_rows(out_dk_, x_, chunk_.to_end);
-    x_.noalias() = read * gradient;
+    set_product(x_, read, gradient);
     scale_rows(out_db_, x_, chunk_.to_end);
   }
 
@@ -182,51 +153,16 @@ class HeadGradients {
 
 }  // namespace
 
-void LowRankMap::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  const Index d_k = p.shape.d_k, state_rows = out.map_state == nullptr ? 0 : p.shape.d_v;
-  const Index matrix_rows = out.map_matrix == nullptr ? 0 : d_k;
-  for_heads<LowRankHead>(out.in, p, [&](const LowRankHead& head, Index h) {
-    LowRankChunk chunk(head, {false, state_rows > 0});
-    Tile x = Tile::Zero(state_rows + matrix_rows, d_k), read;
-    x.bottomRows(matrix_rows).setIdentity();
-    walk_chunks(p.shape, x, [&](Index n) {
-      chunk.set(n);
-      const auto v = head.of().v(chunk.tokens).leftCols(state_rows);
-      chunk.set_read(read, x, v);
-      chunk.advance(x, read, v);
-    });
-    if (state_rows > 0) matrix_at(out.map_state, h, state_rows, d_k) = x.topRows(state_rows);
-    if (matrix_rows > 0) matrix_at(out.map_matrix, h, d_k, d_k) = x.bottomRows(d_k).transpose();
-  });
-}
-
+void LowRankMap::on_host(const Operands<OnHost>& out, const Chunks& p) { set_map<LowRankChunk>(out, p); }
 void LowRankOutput::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  for_heads<LowRankHead>(out.in, p, [&](const LowRankHead& head, Index h) {
-    set_output(out.o, state_or_zero(out.incoming, h, p.shape), head, true);
-  });
+  set_output<LowRankChunk>(out, p);
 }
-
 void LowRankCorrection::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  for_heads<LowRankHead>(out.in, p, [&](const LowRankHead& head, Index) {
-    set_output(out.correction, Tile::Identity(p.shape.d_k, p.shape.d_k), head, false);
-  });
+  set_correction<LowRankChunk>(out, p);
 }
-
 void LowRankStateGradients::on_host(const Operands<OnHost>& out, const Chunks& p) {
-  const LayerShape& s = p.shape;
-  for_heads<LowRankHead>(out.in, p, [&](const LowRankHead& head, Index h) {
-    LowRankChunk chunk(head, {true, false});
-    Tile gradient = Tile::Zero(s.d_v, s.d_k), z;
-    walk_chunks_back(s, gradient, [&](Index n) {
-      chunk.set(n);
-      const auto d_o = head_rows(out.d_o, chunk.tokens, head.head, s.heads, s.d_v);
-      chunk.set_read_gradient(z, d_o, gradient);
-      chunk.retreat(gradient, d_o, z);
-    });
-    matrix_at(out.map_state, h, s.d_v, s.d_k) = gradient;
-  });
+  set_state_gradients<LowRankChunk>(out, p);
 }
-
 void LowRankGradients::on_host(const Operands<OnHost>& x, const Chunks& p) {
   set_gradients_of_heads<LowRankHead, HeadGradients>(x, p);
 }

@@ -14,7 +14,7 @@
 #include <array>
 #include <limits>
 
-#include "sp_methods/kernels/host/tiles.hpp"
+#include "sp_methods/kernels/host/products.hpp"
 
 namespace baton {
 namespace {
@@ -78,7 +78,7 @@ class RunningSoftmax {
       sum_(i) = sum_(i) * keep + z.row(i).sum();
       if (keep != 1.0F) out_.row(i) *= keep;
     }
-    out_.noalias() += z * v;
+    add_product(out_, z, v);
   }
 
   /// Writes the rows of `out`, and lse with `stride` numbers from one row to the next.
@@ -113,19 +113,19 @@ class HeadGradients {
 
   void add_tile(Tokens rows, Tokens columns) {
     const auto d_o = query_rows(x_.d_o, rows, shape_.d_v), k = key_rows(x_.in.k, columns, shape_.d_k);
-    p_.noalias() = q_ * k.transpose();
+    set_product(p_, q_, transposed(k));
     for (Index i = 0; i < rows.count; ++i) {
       const Index n = visible_columns(shape_, rows.first + i, columns);
       exponentiate(p_.row(i), n, x_.lse[(rows.first + i) * shape_.heads + head_]);
     }
     const Index key_head = head_ / shape_.group_heads();
-    value_rows(x_.dk, x_.dv, columns, key_head, shape_).noalias() += p_.transpose() * d_o;
-    z_.noalias() = d_o * value_rows(x_.in.k, x_.in.v, columns, key_head, shape_).transpose();
+    add_product(value_rows(x_.dk, x_.dv, columns, key_head, shape_), transposed(p_), d_o);
+    set_product(z_, d_o, transposed(value_rows(x_.in.k, x_.in.v, columns, key_head, shape_)));
     for (Index i = 0; i < rows.count; ++i)
       z_.row(i).array() -= x_.delta[(rows.first + i) * shape_.heads + head_];
     z_.array() *= p_.array();
-    query_rows(x_.dq, rows, shape_.d_k).noalias() += shape_.scale() * (z_ * k);
-    key_rows(x_.dk, columns, shape_.d_k).noalias() += z_.transpose() * q_;
+    add_product(query_rows(x_.dq, rows, shape_.d_k), z_, k, shape_.scale());
+    add_product(key_rows(x_.dk, columns, shape_.d_k), transposed(z_), q_);
   }
 
   const SoftmaxBlockGradients::Operands<OnHost>& x_;

@@ -38,9 +38,11 @@ struct DeltaHead {
 /// The chunkwise form of a delta rule for one chunk, with scratch memory kept between chunks.
 class DeltaChunk : public ChunkDecays {
  public:
+  using Head = DeltaHead;
+
   /// Makes the chunks of a head; q is not read without queries.
-  DeltaChunk(const DeltaHead& in, bool has_queries)
-      : in_(in), has_queries_(has_queries), scores_(in.of(), has_queries) {}
+  DeltaChunk(const DeltaHead& in, ChunkUse use)
+      : in_(in), has_queries_(use.queries), scores_(in.of(), use.queries) {}
 
   /// Sets all members to chunk n.
   void set(Index n) {
@@ -55,45 +57,58 @@ class DeltaChunk : public ChunkDecays {
   /// Sets r [n, rows] to each token's v - S'^T k, without beta, for the state x [rows, d_k] before
   /// the chunk. Columns of r beyond those of v [n, ..] have no values.
   void set_missing(Tile& r, const Tile& x, const ConstTileRef& v) {
-    r.noalias() = keys_in * x.transpose();
-    r = -r;
+    set_product(r, keys_in, transposed(x), -1);
     r.leftCols(v.cols()) += v;
     x_.noalias() = scores_.keys * beta.asDiagonal();
-    x_.triangularView<Eigen::UnitLower>().solveInPlace(r);
+    solve_unit_lower(x_, r);
+  }
+
+  /// Sets `written` [n, rows] to what the tokens write: set_missing times beta.
+  void set_read(Tile& written, const Tile& x, const ConstTileRef& v) {
+    set_missing(written, x, v);
+    written = beta.asDiagonal() * written;
   }
 
   /// Moves the state x from before the chunk to behind it.
-  void advance(Tile& x, const Tile& written) const {
+  void advance(Tile& x, const Tile& written, const ConstTileRef& /*v*/) const {
     decay_columns(x, gamma);
-    x.noalias() += written.transpose() * keys_out;
+    add_product(x, transposed(written), keys_out);
   }
 
   /// Sets o [n, rows] from the state before the chunk and the written values of its tokens.
-  void set_output(TileRef o, const Tile& x, const Tile& written) const {
+  void set_output(TileRef o, const Tile& x, const Tile& written, const ConstTileRef& /*v*/) const {
     const float s = in_.shape.scale();
-    o.noalias() = s * (queries_in * x.transpose());
-    o.noalias() += s * (scores_.queries * written);
+    o.setZero();
+    add_product(o, queries_in, transposed(x), s);
+    add_product(o, scores_.queries, written, s);
   }
 
   /// Turns the gradient of the written values, from outputs and the state behind the chunk, into
   /// the one that includes their effect on later tokens of the chunk.
   void solve_reverse(Tile& d_written) {
     x_.noalias() = beta.asDiagonal() * scores_.keys;
-    x_.triangularView<Eigen::UnitLower>().transpose().solveInPlace(d_written);
+    solve_unit_lower(transposed(x_), d_written);
   }
 
   /// Moves the gradient of the state from behind the chunk to before it; dv = B Z [n, d_v].
   void retreat(Tile& gradient, const ConstTileRef& d_o, const Tile& dv) const {
     decay_columns(gradient, gamma);
-    gradient.noalias() += in_.shape.scale() * (d_o.transpose() * queries_in);
-    gradient.noalias() -= dv.transpose() * keys_in;
+    add_product(gradient, transposed(d_o), queries_in, in_.shape.scale());
+    add_product(gradient, transposed(dv), keys_in, -1);
   }
 
   /// Sets d_written [n, d_v] to the gradient of the written values, from outputs and the state
   /// behind the chunk.
   void set_written_gradient(Tile& d_written, const ConstTileRef& d_o, const Tile& gradient) const {
-    d_written.noalias() = keys_out * gradient.transpose();
-    d_written.noalias() += in_.shape.scale() * (scores_.queries.transpose() * d_o);
+    set_product(d_written, keys_out, transposed(gradient));
+    add_product(d_written, transposed(scores_.queries), d_o, in_.shape.scale());
+  }
+
+  /// Sets dv [n, d_v] to the gradient of the values, from outputs and the state behind the chunk.
+  void set_read_gradient(Tile& dv, const ConstTileRef& d_o, const Tile& gradient) {
+    set_written_gradient(dv, d_o, gradient);
+    solve_reverse(dv);
+    dv = beta.asDiagonal() * dv;
   }
 
   Eigen::VectorXf beta;                ///< [n]

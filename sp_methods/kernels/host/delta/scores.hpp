@@ -12,6 +12,7 @@
 #pragma once
 
 #include "sp_methods/kernels/host/gla/causal_block.hpp"
+#include "sp_methods/kernels/host/products.hpp"
 
 namespace baton {
 
@@ -29,6 +30,13 @@ class ChunkPairs : public CausalBlock {
   /// The rows of tokens `t` in a matrix over the chunk's tokens.
   auto part(Tile& rows, Tokens t) const { return rows.middleRows(t.first - origin_, t.count); }
 
+  /// Sets a block of `pairs` to q k^T, of scaled rows.
+  void set_part(Tile& pairs, Tokens high, Tokens low) {
+    auto block = part(pairs, high, low);
+    block.setZero();
+    add_product(block, q_, transposed(k_));
+  }
+
   virtual void visit(Tokens high, Tokens low) = 0;
 
  private:
@@ -36,6 +44,12 @@ class ChunkPairs : public CausalBlock {
   void add_rectangle(Tokens high, Tokens low) override { visit(high, low); }
 
   Index origin_ = 0;  // first token of the chunk
+};
+
+/// The inputs that a pass over chunks reads, of those that not every pass needs.
+struct ChunkUse {
+  bool queries = false;
+  bool values = false;  ///< Of a low-rank rule k and v; a delta rule has no scores for values.
 };
 
 /// The scores of a chunk; q is not read without queries.
@@ -59,10 +73,10 @@ class ChunkScores : public ChunkPairs {
   void visit(Tokens high, Tokens low) override {
     scale_rows(k_, in_.k(low), k_decay_);
     scale_rows(q_, in_.k(high), q_decay_);
-    part(keys, high, low).noalias() = q_ * k_.transpose();
+    set_part(keys, high, low);
     if (!has_queries_) return;
     scale_rows(q_, in_.q(high), q_decay_);
-    part(queries, high, low).noalias() = q_ * k_.transpose();
+    set_part(queries, high, low);
   }
 
   bool has_queries_;
@@ -90,13 +104,13 @@ class ChunkScoreGradients : public ChunkPairs {
     const auto of_queries = part(d_queries, high, low), of_keys = part(d_keys, high, low);
     scale_rows(k_, in_.k(low), k_decay_);
     scale_rows(q_, in_.q(high), q_decay_);
-    a_.noalias() = of_queries * k_;
+    set_product(a_, of_queries, k_);
     add_scaled_rows(part(dq, high), a_, q_decay_);
-    a_.noalias() = of_keys * k_;
+    set_product(a_, of_keys, k_);
     add_scaled_rows(part(later_dk, high), a_, q_decay_);
-    a_.noalias() = of_queries.transpose() * q_;
+    set_product(a_, transposed(of_queries), q_);
     scale_rows(q_, in_.k(high), q_decay_);
-    a_.noalias() += of_keys.transpose() * q_;
+    add_product(a_, transposed(of_keys), q_);
     add_scaled_rows(part(earlier_dk, low), a_, k_decay_);
   }
 };

@@ -30,17 +30,6 @@ struct StateRows {
   ConstTileRef rows;
   ConstTileRef partners;
   double factor = 1;
-
-  bool has(Index token) const { return token < rows.rows(); }
-  Eigen::RowVectorXd row(Index token) const { return factor * rows.row(token).cast<double>(); }
-  Eigen::RowVectorXd partner(Index token) const { return partners.row(token).cast<double>(); }
-  /// The terms of a token's row with a state [d_v, d_k].
-  Eigen::RowVectorXd terms(Index token, const ExactTile& state) const {
-    return row(token).cwiseProduct(partner(token) * state);
-  }
-  void add_to(ExactTile& state, Index token) const {
-    state.noalias() += partner(token).transpose() * row(token);
-  }
 };
 
 /// True if a chunk of so many tokens repeats its keys of `d_k` channels so often that the states of
@@ -49,31 +38,7 @@ inline bool repeats_keys(Index tokens, Index d_k) { return 8 * d_k <= tokens; }
 
 /// Sets x [n, d_k] to the sums for log gates g [n, width], the state [d_v, d_k] before the chunk,
 /// and its readers and writers.
-inline void set_gate_sums(ExactTile& x, const ConstTileRef& g, const Tile& state,
-                          std::initializer_list<StateRows> readers,
-                          std::initializer_list<StateRows> writers) {
-  const ExactTile decays = g.cast<double>().array().exp();
-  const auto decay = [&](ExactTile& s, Index token) {
-    if (decays.cols() == 1)
-      s *= decays(token, 0);
-    else
-      s.array().rowwise() *= decays.row(token).array();
-  };
-  ExactTile s = state.cast<double>(), d = ExactTile::Zero(state.rows(), state.cols());
-  x.setZero(g.rows(), state.cols());
-  for (Index t = 0; t < x.rows(); ++t) {
-    decay(s, t);
-    for (const StateRows& one : readers)
-      if (one.has(t)) x.row(t) += one.terms(t, s);
-    for (const StateRows& one : writers) one.add_to(s, t);
-  }
-  for (Index t = x.rows() - 1; t >= 0; --t) {
-    for (const StateRows& one : writers) x.row(t) -= one.terms(t, d);
-    for (const StateRows& one : readers)
-      if (one.has(t)) one.add_to(d, t);
-    decay(d, t);
-    if (t + 1 < x.rows()) x.row(t) += x.row(t + 1);
-  }
-}
+void set_gate_sums(ExactTile& x, const ConstTileRef& g, const Tile& state,
+                   std::initializer_list<StateRows> readers, std::initializer_list<StateRows> writers);
 
 }  // namespace baton

@@ -26,8 +26,10 @@ namespace baton {
 /// The chunkwise form of a low-rank rule for one chunk, with scratch memory kept between chunks.
 class LowRankChunk : public ChunkDecays {
  public:
+  using Head = LowRankHead;
+
   /// Makes the chunks of a head; inputs that `use` leaves out are not read.
-  LowRankChunk(const LowRankHead& head, LowRankUse use) : head_(head), use_(use), scores_(head, use) {}
+  LowRankChunk(const LowRankHead& head, ChunkUse use) : head_(head), use_(use), scores_(head, use) {}
 
   /// Sets all members to chunk n.
   void set(Index n) {
@@ -44,49 +46,51 @@ class LowRankChunk : public ChunkDecays {
   /// Sets u [n, rows] to the values that the tokens read, for the state x [rows, d_k] before the
   /// chunk. The first rows of the state have the values v [n, ..].
   void set_read(Tile& u, const Tile& x, const ConstTileRef& v) {
-    u.noalias() = reads_in * x.transpose();
-    if (v.cols() > 0) u.leftCols(v.cols()).noalias() += scores_.read_values * v;
+    set_product(u, reads_in, transposed(x));
+    if (v.cols() > 0) add_product(u.leftCols(v.cols()), scores_.read_values, v);
     x_ = -scores_.read_writes;
-    x_.triangularView<Eigen::UnitLower>().solveInPlace(u);
+    solve_unit_lower(x_, u);
   }
 
   /// Moves the state x from before the chunk to behind it.
   void advance(Tile& x, const Tile& u, const ConstTileRef& v) const {
     decay_columns(x, gamma);
-    x.noalias() += u.transpose() * writes_out;
-    if (v.cols() > 0) x.topRows(v.cols()).noalias() += v.transpose() * keys_out;
+    add_product(x, transposed(u), writes_out);
+    if (v.cols() > 0) add_product(x.topRows(v.cols()), transposed(v), keys_out);
   }
 
   /// Sets o [n, rows] from the state before the chunk and the values u that its tokens read.
   void set_output(TileRef o, const Tile& x, const Tile& u, const ConstTileRef& v) const {
     const float s = head_.shape.scale();
-    o.noalias() = s * (queries_in * x.transpose());
-    o.noalias() += s * (scores_.query_writes * u);
-    if (v.cols() > 0) o.leftCols(v.cols()).noalias() += s * (scores_.query_values * v);
+    o.setZero();
+    add_product(o, queries_in, transposed(x), s);
+    add_product(o, scores_.query_writes, u, s);
+    if (v.cols() > 0) add_product(o.leftCols(v.cols()), scores_.query_values, v, s);
   }
 
   /// Sets z [n, d_v] to the gradient of the values that the tokens read, from outputs and from the
   /// gradient of the state behind the chunk.
   void set_read_gradient(Tile& z, const ConstTileRef& d_o, const Tile& gradient) {
-    z.noalias() = writes_out * gradient.transpose();
-    z.noalias() += head_.shape.scale() * (scores_.query_writes.transpose() * d_o);
+    set_product(z, writes_out, transposed(gradient));
+    add_product(z, transposed(scores_.query_writes), d_o, head_.shape.scale());
     x_ = -scores_.read_writes;
-    x_.triangularView<Eigen::UnitLower>().transpose().solveInPlace(z);
+    solve_unit_lower(transposed(x_), z);
   }
 
   /// Sets dv [n, d_v] from outputs, the gradient behind the chunk and the gradient z of what is
   /// read.
   void set_value_gradient(TileRef dv, const ConstTileRef& d_o, const Tile& gradient, const Tile& z) const {
-    dv.noalias() = keys_out * gradient.transpose();
-    dv.noalias() += head_.shape.scale() * (scores_.query_values.transpose() * d_o);
-    dv.noalias() += scores_.read_values.transpose() * z;
+    dv.setZero();
+    add_product(dv, keys_out, transposed(gradient));
+    add_product(dv, transposed(scores_.query_values), d_o, head_.shape.scale());
+    add_product(dv, transposed(scores_.read_values), z);
   }
 
   /// Moves the gradient of the state from behind the chunk to before it.
   void retreat(Tile& gradient, const ConstTileRef& d_o, const Tile& z) const {
     decay_columns(gradient, gamma);
-    gradient.noalias() += head_.shape.scale() * (d_o.transpose() * queries_in);
-    gradient.noalias() += z.transpose() * reads_in;
+    add_product(gradient, transposed(d_o), queries_in, head_.shape.scale());
+    add_product(gradient, transposed(z), reads_in);
   }
 
   Tile before_gate;                                 ///< e^{-g}, as wide as the gate.
@@ -95,7 +99,7 @@ class LowRankChunk : public ChunkDecays {
 
  private:
   LowRankHead head_;
-  LowRankUse use_;
+  ChunkUse use_;
   LowRankScores scores_;
   Tile x_;
 };

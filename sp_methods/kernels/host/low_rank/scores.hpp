@@ -29,12 +29,6 @@ struct LowRankHead {
   ConstTileView b(Tokens t) const { return head_rows(in.b, t, head, shape.heads, shape.d_k); }
 };
 
-/// The inputs that a pass over chunks reads, beside a, b and g.
-struct LowRankUse {
-  bool queries = false;
-  bool values = false;  ///< k and v
-};
-
 /// Pairs of tokens of one chunk of a low-rank rule, with the head's inputs.
 class LowRankPairs : public ChunkPairs {
  protected:
@@ -46,7 +40,7 @@ class LowRankPairs : public ChunkPairs {
 /// The scores of a chunk of a low-rank rule.
 class LowRankScores : public LowRankPairs {
  public:
-  LowRankScores(const LowRankHead& head, LowRankUse use) : LowRankPairs(head), use_(use) {}
+  LowRankScores(const LowRankHead& head, ChunkUse use) : LowRankPairs(head), use_(use) {}
 
   /// Sets the scores to those of the tokens `t`, whose reads are `reads` [n, d_k].
   void set(Tokens t, Tile& reads) {
@@ -75,13 +69,13 @@ class LowRankScores : public LowRankPairs {
 
   void set_scores(Tile& of_reads, Tile& of_queries, Tokens high, Tokens low) {
     scale_rows(q_, part(*reads_, high), q_decay_);
-    part(of_reads, high, low).noalias() = q_ * k_.transpose();
+    set_part(of_reads, high, low);
     if (!use_.queries) return;
     scale_rows(q_, in_.q(high), q_decay_);
-    part(of_queries, high, low).noalias() = q_ * k_.transpose();
+    set_part(of_queries, high, low);
   }
 
-  LowRankUse use_;
+  ChunkUse use_;
   Tile* reads_ = nullptr;
 };
 
@@ -113,14 +107,14 @@ class LowRankScoreGradients : public LowRankPairs {
   }
 
   void add_later(Tile& rows, Tile& of_values, Tile& of_writes, Tokens high, Tokens low) {
-    a_.noalias() = part(of_values, high, low) * k_;
-    a_.noalias() += part(of_writes, high, low) * b_;
+    set_product(a_, part(of_values, high, low), k_);
+    add_product(a_, part(of_writes, high, low), b_);
     add_scaled_rows(part(rows, high), a_, q_decay_);
   }
 
   void add_earlier(Tile& rows, Tile& of_queries, Tile& of_reads, Tokens high, Tokens low) {
-    a_.noalias() = part(of_queries, high, low).transpose() * q_;
-    a_.noalias() += part(of_reads, high, low).transpose() * r_;
+    set_product(a_, transposed(part(of_queries, high, low)), q_);
+    add_product(a_, transposed(part(of_reads, high, low)), r_);
     add_scaled_rows(part(rows, low), a_, k_decay_);
   }
 
