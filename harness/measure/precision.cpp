@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 
 #include "harness/record/cells.hpp"
-#include "harness/record/standings.hpp"
+#include "harness/record/comparisons.hpp"
 
 namespace baton {
 
-std::optional<Widest> widest_interval(const Standings& standings, int cases) {
+std::optional<Widest> widest_interval(const Comparisons& comparisons, int cases) {
   std::optional<Widest> widest;
   for (int index = 0; index < cases; ++index) {
-    const std::optional<OverLaunches> over = standings.over_launches(index);
+    const std::optional<OverLaunches> over = comparisons.over_launches(index);
     if (!over || over->summary.median <= 0) continue;
     const auto& [low, high] = over->summary.ci95;
     const double percent = 50 * (high - low) / over->summary.median;

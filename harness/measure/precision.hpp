@@ -10,7 +10,7 @@
 
 namespace baton {
 
-class Standings;
+class Comparisons;
 
 /// The least number of launches whose intervals --stop-at believes.
 inline constexpr int least_launches = 3;
@@ -26,7 +26,7 @@ struct Widest {
 };
 
 /// The widest interval of those cases that have times; nothing before the second launch.
-std::optional<Widest> widest_interval(const Standings& standings, int cases);
+std::optional<Widest> widest_interval(const Comparisons& comparisons, int cases);
 
 /// True if the intervals after `launch` launches are narrow enough for --stop-at `percent`; if no
 /// case has a time, since no launch would give one.

@@ -8,9 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <string_view>
 
 #include "collectives/executors/cores.hpp"
@@ -22,43 +20,6 @@
 
 namespace baton {
 namespace {
-
-bool is_of_benchmark(const std::string& argument) { return argument.rfind("--benchmark_", 0) == 0; }
-
-void require_expression(const std::string& name, const std::string& value) try {
-  std::regex(value, std::regex::extended);
-} catch (const std::regex_error& error) {
-  throw UsageError(name + ": " + quoted(value) + " is no regular expression: " + error.what());
-}
-
-/// Refuses a value that would make Google Benchmark end the process, or run none of the cases,
-/// without a word.
-void refuse_odd_value(const std::string& name, const std::string& value) {
-  constexpr std::size_t longest = 1000;  // its regular expressions recurse
-  if (value.size() > longest) throw UsageError(name + ": " + quoted(value) + " is too long");
-  if (name == "--benchmark_filter") require_expression(name, value);
-  if (name == "--benchmark_out_format" && value != "json" && value != "csv" && value != "console")
-    throw UsageError(name + ": " + quoted(value) + " is not one of json, csv, console");
-}
-
-/// Allows only those flags that do not change the rounds. Each process decides about repetitions,
-/// minimal times and shuffling for itself, so that the ranks would run different cases at once and
-/// hang.
-void refuse_unless_harmless(const std::string& argument) {
-  if (!is_of_benchmark(argument)) return;
-  const std::size_t end = std::min(argument.find('='), argument.size());
-  const std::string name = argument.substr(0, end);
-  for (const char* valued : {"filter", "out", "out_format", "context"})
-    if (argument == std::string("--benchmark_") + valued)
-      throw UsageError(name + " needs a value, behind an equals sign: " + name + "=VALUE");
-  for (const char* harmless :
-       {"filter", "list_tests", "out", "out_format", "context", "counters_tabular", "color"})
-    if (name == std::string("--benchmark_") + harmless)
-      return refuse_odd_value(name, argument.substr(std::min(end + 1, argument.size())));
-  throw UsageError(name +
-                   " is not for several ranks; of Google Benchmark's flags there are --benchmark_filter, "
-                   "_list_tests, _out, _out_format and _context; -n sets the rounds, -N repeats the sweep");
-}
 
 /// The files that a run replaces or appends to, but for those of --json and --export.
 std::vector<NamedFile> outputs_of(const Options& options) {
@@ -120,18 +81,6 @@ void require_readable(const std::string& journal) {
 }
 
 }  // namespace
-
-std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments,
-                                                  const std::string& program) {
-  const auto theirs = std::stable_partition(arguments.begin(), arguments.end(), std::not_fn(is_of_benchmark));
-  std::vector<std::string> taken{program};
-  taken.insert(taken.end(), theirs, arguments.end());
-  arguments.erase(theirs, arguments.end());
-  for (const std::string& argument : taken)
-    if (argument.find('=') == argument.size() - 1) throw UsageError(quoted(argument) + " has no value");
-  for (const std::string& argument : taken) refuse_unless_harmless(argument);
-  return taken;
-}
 
 void check_size(std::int64_t a, std::int64_t b, std::int64_t c) {
   constexpr double most_bytes = 8.0 * (std::uint64_t{1} << 40);

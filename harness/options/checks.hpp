@@ -44,9 +44,4 @@ void require_exports(const Options& options);
 /// Throws UsageError if a tensor [a, b, c] of f32 is larger than 8 TiB.
 void check_size(std::int64_t a, std::int64_t b, std::int64_t c);
 
-/// Takes Google Benchmark's arguments out of `arguments`; the result begins with `program`. Throws
-/// UsageError for a flag that would make the ranks run different cases.
-std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments,
-                                                  const std::string& program);
-
 }  // namespace baton

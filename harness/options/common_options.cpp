@@ -19,6 +19,7 @@
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/fields.hpp"
+#include "harness/run/google_benchmark.hpp"
 
 namespace baton {
 namespace {
@@ -150,11 +151,10 @@ void CommonOptions::declare_rounds() {
           "add launches until the 95 % interval of every time is within this many percent of it: at least 3, "
           "at most 20, or as many as --launches or --for allow; 0: add none")
       .reals(0, 1000);
-  flags_.add("--of", launches_in_all_, "for launches that the bench starts itself").hidden();
   flags_.add("--session", options_.session, "a name that is written into every record");
   flags_.add("--resume", options_.resume,
              "go on where the records of this file end, and append to it unless -J names another");
-  flags_.add("--outcomes", options_.outcomes, "for launches that the bench starts itself").hidden();
+  flags_.add("--worker", options_.worker, "for ranks that the bench starts itself").hidden();
   flags_.add("-c,--check", options_.checks, "verifications before the timing; nothing unverified is timed")
       .range(1, 1000);
   flags_.add("--seed", options_.seed, "seed of the inputs");
@@ -201,7 +201,7 @@ bool CommonOptions::parse(int argc, char** argv, const std::function<void()>& pr
   declare_simulator();
   declare_output();
   std::vector<std::string> arguments(argv, argv + argc);
-  options_.benchmark_arguments = take_benchmark_arguments(arguments, argv[0]);
+  options_.benchmark_arguments = take_benchmark_arguments(arguments);
   if (!flags_.parse(std::move(arguments))) return false;
   ask_like();
   settle();
@@ -250,7 +250,6 @@ void CommonOptions::settle() {
     throw UsageError("--export takes a format and the name of a file, without commas");
   if (!exported_.empty()) options_.exported = {exported_[0], exported_[1]};
   if (options_.journal.empty()) options_.journal = options_.resume;
-  if (launches_in_all_ > 0) options_.launches = launches_in_all_;
 }
 
 std::vector<std::string> CommonOptions::executors() const { return resolve_executors(executors_); }

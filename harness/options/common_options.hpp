@@ -55,8 +55,6 @@ class CommonOptions {
   Axes axes_;
   std::vector<std::string> blocks_{"auto"};
   std::vector<std::string> cadences_{"isolated"};
-  // Launches of the whole run, in the processes of a launch that a bench started; 0 elsewhere.
-  int launches_in_all_ = 0;
   std::vector<std::string> exported_;  // the format and the file of --export; empty without it
   bool list_ = false;
   bool schema_ = false;

@@ -30,8 +30,8 @@ struct Options {
   std::string session;
   /// The file of records of an earlier run, whose cases are not measured again; empty for none.
   std::string resume;
-  /// The file of the outcomes, in the processes of a launch that a bench started; empty elsewhere.
-  std::string outcomes;
+  /// The folder of the plan and the messages, in a rank that a bench started; empty elsewhere.
+  std::string worker;
   /// The file of records; empty for none.
   std::string journal;
   /// The file of comma-separated values; empty for none.
@@ -53,7 +53,7 @@ struct Options {
   bool print_schedules = false;
   /// Seconds that one case may take; 0 for no limit.
   int time_limit_seconds = 300;
-  /// Google Benchmark's arguments, after the program's name.
+  /// Google Benchmark's arguments.
   std::vector<std::string> benchmark_arguments;
 
   /// The number of processes that the cases need: the most ranks of a backend with a process a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns that tables choose from. Title and unit of a key's column are those of the schema.
+// The columns that tables choose from. Those of keys have title, width and unit of the schema.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace baton {
 
-struct Record;
+struct Row;
 
 struct Column {
   std::string title;
@@ -18,7 +18,7 @@ struct Column {
   std::string unit;
   /// The width in characters; negative for text that is aligned to the left.
   int width = 8;
-  std::function<std::string(const Record&)> cell;
+  std::function<std::string(const Row&)> cell;
 
   Column titled(std::string other) const;
   Column in(std::string other_unit) const;
@@ -28,12 +28,12 @@ struct Column {
 /// Whether a cell has all digits, or is short enough for a table that fits a terminal.
 enum class Form { full, brief };
 
-/// The column of a key. Seconds are shown as microseconds and rates as GB/s. Throws
-/// std::logic_error if tables do not show the key.
+/// The column of a key that has a width in the schema. Seconds are shown as microseconds and rates
+/// as GB/s.
 Column column(schema::Key key, Form form = Form::full);
 
 /// The bound in percent of the median; nothing without a bound or a time.
-std::optional<double> share_of_bound(const Record& record);
+std::optional<double> share_of_bound(const Row& row);
 
 /// The column of the bound in percent of the median.
 Column bound_share();

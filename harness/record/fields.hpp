@@ -12,8 +12,10 @@
 
 #include "harness/record/fields/case.hpp"
 #include "harness/record/fields/machine.hpp"
+#include "harness/record/fields/names.hpp"
 #include "harness/record/fields/times.hpp"
 #include "harness/record/fields/verdict.hpp"
+#include "harness/record/fields/workload.hpp"
 
 namespace baton::schema {
 
@@ -30,8 +32,8 @@ constexpr auto joined(const std::array<Field, sizes>&... parts) {
 
 }  // namespace part
 
-inline constexpr auto fields =
-    part::joined(part::of_case, part::of_verdict, part::of_times, part::of_machine);
+inline constexpr auto fields = part::joined(part::of_names, part::of_workload, part::of_case,
+                                            part::of_verdict, part::of_times, part::of_machine);
 
 /// A key of the schema. Does not compile for a text that is none.
 class Key {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "harness/record/record.hpp"
+#include "harness/record/row.hpp"
 
 namespace baton {
 namespace {
@@ -25,10 +25,10 @@ std::string error_line(const std::string& name, const std::vector<double>& log_r
 
 }  // namespace
 
-void PredictionErrors::add(const Record& record) {
-  if (record.is_timed() && record.predicted_seconds)
-    log_ratios_[record.bench_case.workload->name()].push_back(
-        std::log(*record.predicted_seconds / record.shown().median));
+void PredictionErrors::add(const Row& row) {
+  const auto predicted = row.result.known<double>("predicted_seconds");
+  if (row.is_timed() && predicted)
+    log_ratios_[row.bench_case.workload->name()].push_back(std::log(*predicted / row.median()));
 }
 
 std::string PredictionErrors::table() const {

@@ -8,13 +8,13 @@
 
 namespace baton {
 
-struct Record;
+struct Row;
 
 /// How far the predictions of a run were from the measured times.
 class PredictionErrors {
  public:
-  /// Adds a record if it is timed and has a prediction.
-  void add(const Record& record);
+  /// Adds a row if it is timed and has a prediction.
+  void add(const Row& row);
 
   /// A table for each name and for all: the geometric mean of predicted over measured, which shows
   /// a bias, and that of the larger over the smaller less 1, which is the error. Empty without

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "harness/record/cells.hpp"
-#include "harness/record/record.hpp"
+#include "harness/record/row.hpp"
 
 namespace baton {
 namespace {
@@ -210,19 +210,18 @@ std::string Table::head() const {
          line({&bench_case, &answer}, [](const Column& column) { return column.unit; }) + "\n";
 }
 
-std::string Table::row(const Record& record) const {
-  const auto cell = [&](const Column& column) { return column.cell(record); };
+std::string Table::row(const Row& row) const {
+  const auto cell = [&](const Column& column) { return column.cell(row); };
+  const Result& result = row.result;
   std::string end;
-  if (record.failure)
-    end = "failed: " + record.failure->reason;
-  else if (!record.skipped.empty())
-    end = "skipped: " + record.skipped;
-  else if (record.verified.wrong > 0)
-    end = fmt::format("wrong: {}, first {}", quantity(record.verified.wrong, "wrong element"),
-                      record.verified.first_wrong);
+  if (result.has("failed") || result.has("skipped"))
+    end = (result.has("failed") ? "failed: " : "skipped: ") + result.reason();
+  else if (result.whole("wrong") > 0)
+    end = fmt::format("wrong: {}, first {}", quantity(result.whole("wrong"), "wrong element"),
+                      result.text("first_wrong"));
   if (end.empty()) return line({&bench_case, &answer}, cell) + "\n";
-  const std::string row = line({&bench_case}, cell) + "  " + end;
-  return fits_terminal ? wrapped(row, "    ") : row + "\n";
+  const std::string text = line({&bench_case}, cell) + "  " + end;
+  return fits_terminal ? wrapped(text, "    ") : text + "\n";
 }
 
 }  // namespace baton

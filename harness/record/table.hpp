@@ -21,8 +21,8 @@ struct Table {
 
   /// The two lines above the rows: titles and units.
   std::string head() const;
-  /// The row of a record. A case without times has its reason in place of the answer's columns.
-  std::string row(const Record& record) const;
+  /// The line of a row. A case without times has its reason in place of the answer's columns.
+  std::string row(const Row& row) const;
 };
 
 /// All columns of the bench that has cases like `one`, for names of at most `longest_name`

@@ -10,10 +10,11 @@
 
 #include "collectives/executors/timing.hpp"
 #include "harness/options/options.hpp"
+#include "harness/process/conditions.hpp"
 #include "harness/record/cells.hpp"
 #include "harness/record/columns.hpp"
-#include "harness/run/contests.hpp"
-#include "harness/run/outcomes.hpp"
+#include "harness/run/results.hpp"
+#include "harness/run/rows.hpp"
 
 namespace baton {
 namespace {
@@ -22,26 +23,25 @@ constexpr auto about_trace = "trace";
 
 bool is_simulated(const Case& c) { return !find_backend(c.executor).is_measured; }
 
-bool is_oversubscribed(const Record& record) {
-  return record.conditions && record.conditions->oversubscribed();
-}
+bool is_oversubscribed(const Row& row) { return row.result.value<bool>("conditions.oversubscribed"); }
 
-bool is_throttled(const Record& record) { return record.conditions && record.conditions->throttled > 0; }
+bool is_throttled(const Row& row) { return row.result.whole("conditions.throttled") > 0; }
 
-/// What a record's ranks waited for, in words.
-std::string waits_in_words(const Conditions& here) {
-  const std::string cores = cores_in_words(here.cores, here.quota);
-  const std::string held = here.throttled > 0
-                               ? fmt::format(
-                                     "The quota of processor time held processes back {} times while {} "
-                                     "timed",
-                                     here.throttled, here.oversubscribed() ? "the first was" : "a row was")
-                               : "";
-  if (!here.oversubscribed()) return fmt::format("# {} ({})", held, cores);
+/// What a row's ranks waited for.
+std::string reason_to_wait(const Row& row) {
+  const Result& result = row.result;
+  const std::string cores = cores_in_words(static_cast<int>(result.whole("conditions.cores")),
+                                           result.known<double>("conditions.quota"));
+  const std::int64_t throttled = result.whole("conditions.throttled");
+  const std::string held =
+      throttled > 0 ? fmt::format("The quota of processor time held processes back {} times while {} timed",
+                                  throttled, is_oversubscribed(row) ? "the first was" : "a row was")
+                    : "";
+  if (!is_oversubscribed(row)) return fmt::format("# {} ({})", held, cores);
   return fmt::format(
       "# ! marks rows with more busy threads than cores (here {} on {}): threads wait for their turn, "
       "and the times say nothing about the methods{}{}",
-      here.busy_threads, cores, held.empty() ? "" : ". ", held);
+      result.whole("conditions.busy_threads"), cores, held.empty() ? "" : ". ", held);
 }
 
 /// The title above the rows of a mode, for contests with several modes.
@@ -60,46 +60,47 @@ std::string note_of_wide(int launches) {
 }
 
 /// The text of the skipped rows, with one line for three or more of the same reason.
-std::string skipped_rows(std::span<const Record> records, const Table& table) {
+std::string skipped_rows(std::span<const Row> rows, const Table& table) {
   constexpr std::size_t many = 3;
-  std::vector<std::pair<std::string, std::vector<const Record*>>> by_reason;
-  for (const Record& record : records) {
-    if (record.skipped.empty()) continue;
+  std::vector<std::pair<std::string, std::vector<const Row*>>> by_reason;
+  for (const Row& row : rows) {
+    if (!row.result.has("skipped")) continue;
+    const std::string reason = row.result.reason();
     const auto found = std::find_if(by_reason.begin(), by_reason.end(),
-                                    [&](const auto& entry) { return entry.first == record.skipped; });
+                                    [&](const auto& entry) { return entry.first == reason; });
     if (found == by_reason.end())
-      by_reason.push_back({record.skipped, {&record}});
+      by_reason.push_back({reason, {&row}});
     else
-      found->second.push_back(&record);
+      found->second.push_back(&row);
   }
   std::string text;
-  for (const auto& [reason, rows] : by_reason) {
-    if (rows.size() < many) {
-      for (const Record* row : rows) text += table.row(*row);
+  for (const auto& [reason, alike] : by_reason) {
+    if (alike.size() < many) {
+      for (const Row* row : alike) text += table.row(*row);
       continue;
     }
     std::string names;
-    for (const Record* row : rows) names += (names.empty() ? "" : ", ") + row->bench_case.workload->name();
-    text += wrapped(fmt::format("{} rows skipped: {}: {}", rows.size(), reason, names), "    ");
+    for (const Row* row : alike) names += (names.empty() ? "" : ", ") + row->bench_case.workload->name();
+    text += wrapped(fmt::format("{} rows skipped: {}: {}", alike.size(), reason, names), "    ");
   }
   return text;
 }
 
 /// A line for each row whose time cannot be.
-std::string impossible_rows(std::span<const Record> records) {
+std::string impossible_rows(std::span<const Row> rows) {
   std::string text;
-  for (const Record& record : records)
-    if (const std::string why = record.why_impossible(); !why.empty())
-      text += wrapped(fmt::format("# {} {}", record.bench_case.workload->name(), why), "#   ");
+  for (const Row& row : rows)
+    if (const std::string why = row.why_impossible(); !why.empty())
+      text += wrapped(fmt::format("# {} {}", row.bench_case.workload->name(), why), "#   ");
   return text;
 }
 
 }  // namespace
 
-Display::Display(const Options& options, const Outcomes& outcomes, Standings& standings, int launches)
+Display::Display(const Options& options, const Results& results, const Comparisons& comparisons, int launches)
     : options_(options),
-      outcomes_(outcomes),
-      standings_(standings),
+      results_(results),
+      comparisons_(comparisons),
       launches_(launches),
       contests_(contests_of(options.cases)),
       differences_(options.cases),
@@ -114,13 +115,13 @@ void Display::print(const std::string& text) {
 
 /// Prints the lines above all rows, as far as they are known.
 void Display::print_heading() {
-  if (!has_heading_ && (outcomes_.unfinished() || outcomes_.ended() > 0)) {
+  if (!has_heading_ && (results_.running() || results_.count() > 0)) {
     print(heading(options_));
     has_heading_ = true;
   }
   if (!has_heading_) return;
-  for (; next_notice_ < outcomes_.notices().size(); ++next_notice_) {
-    const auto& [about, text] = outcomes_.notices()[next_notice_];
+  for (; next_notice_ < results_.notices().size(); ++next_notice_) {
+    const auto& [about, text] = results_.notices()[next_notice_];
     if (about != about_trace && noticed_.insert(about).second) print(text);
   }
 }
@@ -132,40 +133,38 @@ bool Display::is_over(std::size_t contest) const {
     return std::find(cases.begin(), cases.end(), index) != cases.end();
   };
   const auto here = contests_.begin() + static_cast<std::ptrdiff_t>(contest);
-  const auto first = outcomes_.is_reversed() ? contests_.begin() : here + 1;
-  const auto last = outcomes_.is_reversed() ? here : contests_.end();
-  if (const std::optional<int> running = outcomes_.unfinished())
+  const auto first = results_.is_reversed() ? contests_.begin() : here + 1;
+  const auto last = results_.is_reversed() ? here : contests_.end();
+  if (const std::optional<int> running = results_.running())
     return std::any_of(first, last, [&](const auto& later) { return holds(later, *running); });
   return std::all_of(contests_[contest].begin(), contests_[contest].end(),
-                     [this](int index) { return outcomes_.is_settled(index); });
+                     [this](int index) { return results_.is_settled(index); });
 }
 
 void Display::refresh() {
   print_heading();
-  progress_.look(outcomes_);
-  if (launches_ > 0 && outcomes_.launch() == launches_)
+  progress_.look(results_);
+  if (launches_ > 0 && results_.launch() == launches_)
     while (next_contest_ < contests_.size() && is_over(next_contest_))
       print_contest(contests_[next_contest_++]);
-  if (line_.is_due()) line_.show(progress_.what(outcomes_, launches_), progress_.left(outcomes_, launches_));
+  if (line_.is_due()) line_.show(progress_.what(results_, launches_), progress_.left(results_, launches_));
 }
 
 /// The lines above the rows of a contest: an empty line or its title, and the titles of the table
 /// if they are not those of the contest before.
-std::string Display::title_of(const std::vector<Record>& records) {
-  const Case& one = records[0].bench_case;
-  const std::size_t rows = records.size();
+std::string Display::title_of(const std::vector<Row>& rows) {
+  const Case& one = rows[0].bench_case;
   std::string title = differences_.of_contest(one);
   if (!title.empty())
     title = wrapped("# " + title, "#   ");
-  else if (rows > 1 || rows_before_ > 1)
+  else if (rows.size() > 1 || rows_before_ > 1)
     title = "\n";
   if (rows_before_ == 0 && title == "\n") title.clear();
-  rows_before_ = rows;
+  rows_before_ = rows.size();
   if (table_ && is_of_simulated_ == is_simulated(one)) return title;
   is_of_simulated_ = is_simulated(one);
   int launches = 1;  // that its rows are of: an interrupted run began one more
-  for (const Record& record : records)
-    if (record.over_launches) launches = std::max(launches, record.over_launches->launches);
+  for (const Row& row : rows) launches = std::max(launches, row.launches);
   if (options_.wide) {
     table_ = wide_table(one, options_.longest_name, launches);
     if (launches > 1) title += wrapped(note_of_wide(launches), "#   ");
@@ -180,50 +179,51 @@ std::string Display::title_of(const std::vector<Record>& records) {
 
 /// The explanation of the mark !, if a row has it and nothing explained it before, or what a quota
 /// did to rows without it; otherwise empty.
-std::string Display::warning_of(const std::vector<Record>& records) {
-  auto found = std::find_if(records.begin(), records.end(), is_oversubscribed);
-  if (found == records.end()) found = std::find_if(records.begin(), records.end(), is_throttled);
-  if (has_warned_ || found == records.end()) return {};
+std::string Display::warning_of(const std::vector<Row>& rows) {
+  auto found = std::find_if(rows.begin(), rows.end(), is_oversubscribed);
+  if (found == rows.end()) found = std::find_if(rows.begin(), rows.end(), is_throttled);
+  if (has_warned_ || found == rows.end()) return {};
   has_warned_ = true;
-  return wrapped(waits_in_words(*found->conditions), "#   ");
+  return wrapped(reason_to_wait(*found), "#   ");
 }
 
 void Display::print_contest(const std::vector<int>& contest) {
-  add_outcomes(standings_, outcomes_, static_cast<int>(options_.cases.size()));
-  const std::vector<Record> records = ranked_rows(contest, options_.cases, outcomes_, standings_);
-  if (records.empty()) return;
-  std::string text = warning_of(records) + title_of(records);
-  const auto mode = [&](std::size_t row) { return mode_of(records[row]); };
-  const bool has_modes = mode(0) != mode(records.size() - 1);
-  for (std::size_t first = 0, last = 0; first < records.size(); first = last) {
-    while (last < records.size() && mode(last) == mode(first)) ++last;
+  const std::vector<Row> rows = ranked_rows(contest, options_.cases, results_, comparisons_);
+  if (rows.empty()) return;
+  std::string text = warning_of(rows) + title_of(rows);
+  const auto mode = [&](std::size_t row) { return mode_of(rows[row]); };
+  const bool has_modes = mode(0) != mode(rows.size() - 1);
+  for (std::size_t first = 0, last = 0; first < rows.size(); first = last) {
+    while (last < rows.size() && mode(last) == mode(first)) ++last;
     if (has_modes) text += title_of_mode(mode(first));
-    text += rows_of(std::span(records).subspan(first, last - first));
+    text += rows_of(std::span(rows).subspan(first, last - first));
   }
-  print(text + impossible_rows(records));
+  const std::string impossible = impossible_rows(rows);
+  names_impossible_ |= !impossible.empty();
+  print(text + impossible);
 }
 
-std::string Display::rows_of(std::span<const Record> records) {
+std::string Display::rows_of(std::span<const Row> rows) {
   std::string text;
-  for (const Record& record : records) {
-    if (record.skipped.empty()) text += table_->row(record);
-    prediction_errors_.add(record);
-    beats_bound_ |= std::round(share_of_bound(record).value_or(0)) > 100;
+  for (const Row& row : rows) {
+    if (!row.result.has("skipped")) text += table_->row(row);
+    prediction_errors_.add(row);
+    beats_bound_ |= std::round(share_of_bound(row).value_or(0)) > 100;
   }
-  return text + skipped_rows(records, *table_);
+  return text + skipped_rows(rows, *table_);
 }
 
 void Display::finish() {
   line_.clear();
   print_heading();
   while (next_contest_ < contests_.size()) print_contest(contests_[next_contest_++]);
-  if (beats_bound_)
+  if (beats_bound_ && !names_impossible_)
     print(
         wrapped("# Above 100 % of its bound a row beats the link as this launch measured it: alpha and beta "
                 "have an error too, and so has the time.",
                 "#   "));
   print(prediction_errors_.table());
-  for (const auto& [about, text] : outcomes_.notices())
+  for (const auto& [about, text] : results_.notices())
     if (about == about_trace) print(text);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "harness/process/launch.hpp"
-#include "harness/record/record.hpp"
+#include "harness/record/facts.hpp"
 
 namespace baton {
 

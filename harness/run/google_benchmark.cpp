@@ -3,77 +3,133 @@
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <ostream>
+#include <functional>
+#include <iostream>
+#include <set>
+#include <sstream>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/options/options.hpp"
+#include "harness/process/system.hpp"
+#include "harness/process/world.hpp"
+#include "harness/run/results.hpp"
 
 namespace baton {
 namespace {
 
-/// Prints no row, since cases print their own; and no list of tests unless `lists`.
+/// Prints no row, since cases print their own, and takes the names that the library lists.
 class QuietReporter : public benchmark::BenchmarkReporter {
  public:
-  explicit QuietReporter(bool lists) {
-    if (lists) return;
-    SetOutputStream(&nowhere_);
-    SetErrorStream(&nowhere_);
+  QuietReporter() {
+    SetOutputStream(&names);
+    SetErrorStream(&errors);
   }
-
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>&) override {}
 
- private:
-  std::ostream nowhere_{nullptr};
+  std::stringstream names, errors;
 };
 
-/// Runs a case and replays its times.
-void replay(benchmark::State& state, const BenchmarkCase& bench_case) {
-  const BenchmarkCase::Result result = bench_case.run();
-  if (!result.skipped.empty()) return state.SkipWithError(result.skipped.c_str());
+/// Gives the library the user's flags and then `more`. The library's own defaults stand before
+/// them, since variables of the environment would set others.
+void initialise(const Options& options, std::vector<std::string> more) {
+  std::vector<std::string> flags{"bench",
+                                 "--benchmark_list_tests=false",
+                                 "--benchmark_filter=",
+                                 "--benchmark_out=",
+                                 "--benchmark_out_format=json",
+                                 "--benchmark_format=console",
+                                 "--benchmark_repetitions=1"};
+  flags.insert(flags.end(), options.benchmark_arguments.begin(), options.benchmark_arguments.end());
+  flags.insert(flags.end(), more.begin(), more.end());
+  static std::vector<std::vector<std::string>> kept;  // the library points to them
+  kept.push_back(std::move(flags));
+  std::vector<char*> pointers;
+  for (std::string& flag : kept.back()) pointers.push_back(flag.data());
+  int count = static_cast<int>(pointers.size());
+  pointers.push_back(nullptr);
+  benchmark::Initialize(&count, pointers.data());
+  if (count > 1) throw UsageError("Google Benchmark does not know " + quoted(pointers[1]));
+}
+
+/// Hands the seconds of each round of a result over.
+void replay(benchmark::State& state, const Result* result, int rounds) {
+  if (result == nullptr || !result->is_timed())
+    return state.SkipWithError(result == nullptr ? "not measured" : result->reason().c_str());
+  std::vector<double> seconds = result->value<std::vector<double>>("seconds");
+  seconds.resize(rounds, seconds.front());  // a simulated round stands for all rounds
   std::size_t round = 0;
-  for (auto _ : state) state.SetIterationTime(result.seconds.at(round++));
+  for (auto _ : state) state.SetIterationTime(seconds.at(round++));
+}
+
+/// Registers a benchmark for each case, which replays what `result` returns.
+void register_cases(const Options& options, const std::function<const Result*(int)>& result) {
+  benchmark::ClearRegisteredBenchmarks();
+  for (int index = 0; index < static_cast<int>(options.cases.size()); ++index)
+    benchmark::RegisterBenchmark(
+        options.cases[index].name().c_str(),
+        [=, rounds = options.rounds](benchmark::State& state) { replay(state, result(index), rounds); })
+        ->UseManualTime()
+        ->Iterations(options.rounds)
+        ->Unit(benchmark::kMicrosecond);
+}
+
+bool has_flag(const Options& options, const std::string& name) {
+  return std::any_of(options.benchmark_arguments.begin(), options.benchmark_arguments.end(),
+                     [&](const std::string& one) { return one.starts_with(name); });
+}
+
+/// Refuses values for which the library ends the process.
+void refuse_odd_values(const Options& options) {
+  constexpr std::size_t longest = 1000;  // its regular expressions recurse
+  const std::string format = "--benchmark_out_format=";
+  for (const std::string& one : options.benchmark_arguments) {
+    if (one.size() > longest) throw UsageError(quoted(one) + " is too long");
+    const std::string value = one.starts_with(format) ? one.substr(format.size()) : "json";
+    if (value != "json" && value != "csv" && value != "console")
+      throw UsageError(format + " " + quoted(value) + " is not one of json, csv, console");
+  }
 }
 
 }  // namespace
 
-void forget_benchmark_environment(char** argv) {
-  std::vector<std::string> names;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string line = *entry;
-    if (line.rfind("BENCHMARK_", 0) == 0) names.push_back(line.substr(0, line.find('=')));
-  }
-  for (const std::string& name : names) unsetenv(name.c_str());
-  // The library read them before main began.
-  if (!names.empty()) execv("/proc/self/exe", argv);
+std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments) {
+  std::vector<std::string> taken;
+  std::erase_if(arguments, [&](const std::string& one) {
+    if (one.starts_with("--benchmark_")) taken.push_back(one);
+    return one.starts_with("--benchmark_");
+  });
+  return taken;
 }
 
-void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files) {
-  if (!writes_files)
-    std::erase_if(arguments,
-                  [](const std::string& argument) { return argument.rfind("--benchmark_out", 0) == 0; });
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  int count = static_cast<int>(arguments.size());
-  benchmark::Initialize(&count, pointers.data());
-  if (count > 1) throw UsageError(fmt::format("Google Benchmark does not know '{}'", pointers[1]));
+bool select_cases(Options& options) {
+  if (options.benchmark_arguments.empty()) return true;
+  refuse_odd_values(options);
+  const bool lists = has_flag(options, "--benchmark_list_tests");
+  initialise(options, {"--benchmark_list_tests=true", "--benchmark_out="});
+  register_cases(options, {});
+  QuietReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  if (lists && launched_rank() == 0) std::cout << reporter.names.str();
+  if (lists) return false;
+  std::set<std::string> names;
+  for (std::string name; std::getline(reporter.names, name);) names.insert(name);
+  const std::string end = fmt::format("/iterations:{}/manual_time", options.rounds);
+  std::erase_if(options.cases, [&](const Case& one) { return !names.contains(one.name() + end); });
+  if (options.cases.empty())
+    throw UsageError("--benchmark_filter matches no case; --benchmark_list_tests shows them");
+  return true;
 }
 
-void run_benchmarks(const std::vector<BenchmarkCase>& cases, int rounds, bool prints) {
-  for (const BenchmarkCase& bench_case : cases)
-    benchmark::RegisterBenchmark(bench_case.name.c_str(),
-                                 [&bench_case](benchmark::State& state) { replay(state, bench_case); })
-        ->UseManualTime()
-        ->Iterations(rounds)
-        ->Unit(benchmark::kMicrosecond);
-  QuietReporter reporter(prints);
-  const std::size_t matched = benchmark::RunSpecifiedBenchmarks(&reporter);
+void write_benchmark_file(const Options& options, const Results& results) {
+  if (!has_flag(options, "--benchmark_out=")) return;
+  initialise(options, {});
+  register_cases(options, [&](int index) { return results.result(results.last_launch(index), index); });
+  QuietReporter reporter;
+  benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::Shutdown();
-  if (matched == 0) throw UsageError("--benchmark_filter matches no case; --benchmark_list_tests shows them");
 }
 
 }  // namespace baton

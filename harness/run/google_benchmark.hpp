@@ -1,37 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Google Benchmark selects cases by name, lists them and writes its own files. Cases are timed
-// outside of it; it gets their times afterwards, one for each iteration.
+// Google Benchmark's flags: it selects cases by name, lists them, and writes its own file of
+// results. Cases are timed outside of it, and it gets their times when all have been measured.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 namespace baton {
 
-/// A case under the name by which --benchmark_filter selects it.
-struct BenchmarkCase {
-  /// Seconds of each round; empty if `skipped` says why there are none.
-  struct Result {
-    std::vector<double> seconds;
-    std::string skipped;
-  };
+class Results;
+struct Options;
 
-  std::string name;
-  std::function<Result()> run;
-};
+/// Takes Google Benchmark's arguments out of `arguments`.
+std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments);
 
-/// Starts this program anew without Google Benchmark's environment variables, if there are any.
-/// They would set flags, even those that the bench refuses.
-void forget_benchmark_environment(char** argv);
+/// Leaves those cases of `options` that --benchmark_filter selects. False if --benchmark_list_tests
+/// asked for their names, which rank 0 has printed. Throws UsageError for a flag that Google
+/// Benchmark does not know, and if no case is left.
+bool select_cases(Options& options);
 
-/// Hands `arguments` to Google Benchmark, which keeps pointers to them; only one process may write
-/// its files. Throws UsageError for a flag that Google Benchmark does not know.
-void initialise_benchmark(std::vector<std::string>& arguments, bool writes_files);
-
-/// Runs the selected cases in order, each of `rounds` rounds, or prints their names if
-/// --benchmark_list_tests asks for that. Only one process may print. Throws UsageError if no case
-/// is selected.
-void run_benchmarks(const std::vector<BenchmarkCase>& cases, int rounds, bool prints);
+/// Writes the file of --benchmark_out, if there is one: the last times of each case.
+void write_benchmark_file(const Options& options, const Results& results);
 
 }  // namespace baton

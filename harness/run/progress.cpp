@@ -10,7 +10,7 @@
 
 #include "harness/process/system.hpp"
 #include "harness/record/cells.hpp"
-#include "harness/run/outcomes.hpp"
+#include "harness/run/results.hpp"
 
 namespace baton {
 namespace {
@@ -32,11 +32,11 @@ std::string duration(double seconds) {
 Progress::Progress(const std::vector<Case>& cases, std::function<double()> clock)
     : cases_(cases), differences_(cases), clock_(std::move(clock)) {}
 
-void Progress::look(const Outcomes& outcomes) {
+void Progress::look(const Results& results) {
   const double now = clock_();
-  if (launch_ != outcomes.launch()) launch_began_ = now, is_starting_ = true;
-  launch_ = outcomes.launch();
-  const std::optional<int> running = outcomes.unfinished();
+  if (launch_ != results.launch()) launch_began_ = now, is_starting_ = true;
+  launch_ = results.launch();
+  const std::optional<int> running = results.running();
   if (running == running_) return;
   if (running_) note(*running_, now - began_);
   if (is_starting_ && running) start_seconds_ = now - launch_began_, is_starting_ = false;
@@ -61,24 +61,24 @@ double Progress::expected(int index) const {
   return sum.seconds / sum.count;
 }
 
-std::optional<double> Progress::seconds_left(const Outcomes& outcomes, int launches) const {
+std::optional<double> Progress::seconds_left(const Results& results, int launches) const {
   if (seconds_.empty() || launches == 0) return std::nullopt;
   double here = 0, later = start_seconds_;
   for (int index = 0; index < static_cast<int>(cases_.size()); ++index) {
     const double seconds = expected(index);
-    later += outcomes.is_settled(launches + 1, index) ? 0 : seconds;
-    if (!outcomes.is_settled(index)) here += seconds;
+    later += results.is_settled(launches + 1, index) ? 0 : seconds;
+    if (!results.is_settled(index)) here += seconds;
   }
   const double of_running = running_ ? std::min(clock_() - began_, expected(*running_)) : 0;
-  return here - of_running + later * (launches - outcomes.launch());
+  return here - of_running + later * (launches - results.launch());
 }
 
-std::string Progress::what(const Outcomes& outcomes, int launches) const {
+std::string Progress::what(const Results& results, int launches) const {
   if (!running_) return {};
   int settled = 0;
-  for (int index = 0; index < static_cast<int>(cases_.size()); ++index) settled += outcomes.is_settled(index);
+  for (int index = 0; index < static_cast<int>(cases_.size()); ++index) settled += results.is_settled(index);
   const Case& c = cases_[*running_];
-  std::string text = launches == 1 ? "" : fmt::format("launch {}", outcomes.launch());
+  std::string text = launches == 1 ? "" : fmt::format("launch {}", results.launch());
   if (launches > 1) text += fmt::format(" of {}", launches);
   if (!text.empty()) text += ", ";
   const std::string others = differences_.of_case(c);
@@ -87,8 +87,8 @@ std::string Progress::what(const Outcomes& outcomes, int launches) const {
                             c.workload->is_layer() ? " tokens" : "", others.empty() ? "" : ", ", others);
 }
 
-std::string Progress::left(const Outcomes& outcomes, int launches) const {
-  const auto seconds = running_ ? seconds_left(outcomes, launches) : std::nullopt;
+std::string Progress::left(const Results& results, int launches) const {
+  const auto seconds = running_ ? seconds_left(results, launches) : std::nullopt;
   return seconds ? ": about " + duration(*seconds) + " left" : "";
 }
 

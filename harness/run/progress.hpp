@@ -14,7 +14,7 @@
 
 namespace baton {
 
-class Outcomes;
+class Results;
 
 /// How far a run is, and how long it will still take, from the times at which its cases began.
 class Progress {
@@ -23,14 +23,14 @@ class Progress {
   Progress(const std::vector<Case>& cases, std::function<double()> clock);
 
   /// Looks at what runs now. To be called when a case begins or ends.
-  void look(const Outcomes& outcomes);
+  void look(const Results& results);
 
   /// The case that runs, such as "launch 2 of 3, case 5 of 60 (all_scan on mpi, 2 ranks, 2M)", with
   /// all that tells it from the others, for a run of `launches` launches; 0 if that is not known
   /// yet. Empty if no case runs.
-  std::string what(const Outcomes& outcomes, int launches) const;
+  std::string what(const Results& results, int launches) const;
   /// How long the run will still take, such as ": about 40 s left"; empty if that is not known.
-  std::string left(const Outcomes& outcomes, int launches) const;
+  std::string left(const Results& results, int launches) const;
 
  private:
   struct Sum {
@@ -39,7 +39,7 @@ class Progress {
   };
   void note(int index, double seconds);
   double expected(int index) const;
-  std::optional<double> seconds_left(const Outcomes& outcomes, int launches) const;
+  std::optional<double> seconds_left(const Results& results, int launches) const;
 
   const std::vector<Case>& cases_;
   Differences differences_;

@@ -21,21 +21,24 @@ enum class Written { always, or_null, if_any };
 /// One key of the records. Parts of an object have its name and a dot before their own.
 struct Field {
   std::string_view key;
-  Role role;
+  Role role = Role::result;
   Type type;
-  Written written;
+  Written written = Written::always;
   /// The unit of the numbers; may be empty.
-  std::string_view unit;
+  std::string_view unit = {};
   /// The title of the key's column in tables; may be empty.
-  std::string_view title;
+  std::string_view title = {};
+  /// The width of that column in characters, negative for text that is aligned to the left; 0 for a
+  /// key without a column.
+  int width = 0;
   /// The flag that sets the value; may be empty.
-  std::string_view flag;
+  std::string_view flag = {};
   /// The value, as JSON, that a record without the key stands for; empty if it stands for none.
-  std::string_view absent;
-  /// One sentence that says what the value is.
-  std::string_view help;
+  std::string_view absent = {};
   /// True of a text with the key before it in names of cases. Numbers always have their key.
   bool is_named = false;
+  /// One sentence that says what the value is.
+  std::string_view help = {};
 
   /// The object that the key is a part of; empty for a key of the record itself.
   constexpr std::string_view object() const {

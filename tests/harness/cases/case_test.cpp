@@ -233,4 +233,29 @@ TEST(Case, WhatDoesNotFitIsRefusedWithItsAmount) {
   EXPECT_FALSE(lacks_memory(6e5 * tebibyte, 1, 2e6 * tebibyte)) << "what the last case holds makes room";
 }
 
+TEST(Workload, BytesOfItsResultFollowTheKind) {
+  const Shape shape{.heads = 2, .d_k = 4, .d_v = 8, .tokens = 16};
+  const auto scan = collective_workload(find_collective("all_scan"), shape, Direction::forward);
+  const auto gather = collective_workload(find_collective("ring_all_gather"), shape, Direction::forward);
+  const auto exchange = collective_workload(find_collective("ring_exchange"), shape, Direction::forward);
+  EXPECT_EQ(scan->payload_bytes(4), 4 * 2 * 4 * 8);
+  EXPECT_EQ(scan->port_bytes(4), scan->payload_bytes(4));
+  EXPECT_EQ(scan->port_bytes(1), 0);
+  EXPECT_EQ(gather->payload_bytes(4), 4 * 4 * 2 * 4 * (8 + 1));
+  EXPECT_EQ(gather->port_bytes(4), gather->payload_bytes(4) * 3 / 4);
+  const auto sums = collective_workload(find_collective("ring_reduce_scatter"), shape, Direction::forward);
+  EXPECT_EQ(sums->payload_bytes(4), gather->payload_bytes(4));
+  EXPECT_EQ(sums->port_bytes(4), gather->port_bytes(4));
+  EXPECT_EQ(exchange->payload_bytes(4), 3 * 4 * 16 * 2 * (4 + 8));
+  const auto all_to_all =
+      collective_workload(find_collective("direct_all_to_all"), shape, Direction::forward);
+  EXPECT_EQ(all_to_all->payload_bytes(4), 4 * 16 * 2 * (4 + 8));
+  EXPECT_EQ(all_to_all->port_bytes(4), 4 * 16 * 2 * (4 + 8) * 3 / 4);
+  EXPECT_EQ(all_to_all->payload_bytes(5), 4 * 5 * 77) << "each of 5 blocks is rounded up";
+  const auto to_zigzag = collective_workload(find_collective("direct_to_zigzag"), shape, Direction::forward);
+  EXPECT_EQ(to_zigzag->payload_bytes(4), 4 * 16 * 2 * 4);
+  EXPECT_EQ(to_zigzag->port_bytes(4), 4 * 16 * 2 * 4);
+  EXPECT_EQ(to_zigzag->port_bytes(2), 4 * 16 * 4) << "each of two ranks keeps a piece";
+}
+
 }  // namespace

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/record/standings.hpp"
+#include "harness/record/comparisons.hpp"
 #include "tests/harness/run/made_run.hpp"
 
 namespace {
@@ -23,7 +23,7 @@ class Precision : public testing::Test {
   std::optional<Widest> widest() const { return widest_interval(standings_, 4); }
 
   Options options_ = made_options();
-  Standings standings_{options_.cases, ""};
+  Comparisons standings_{options_.cases, ""};
   int launches_ = 0;
 };
 

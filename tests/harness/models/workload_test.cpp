@@ -7,8 +7,7 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/record/record.hpp"
-#include "harness/record/standings.hpp"
+#include "harness/record/comparisons.hpp"
 
 namespace baton {
 namespace {
@@ -40,15 +39,15 @@ TEST(ModelWorkload, TheLinesOfAllMethodsAreOneComparisonGroup) {
 TEST(ModelWorkload, WhatIsExposedIsFullLessSplitOfTheSameMethod) {
   const std::vector<Case> cases{case_of("local", Mode::overlapped), case_of("lasp2", Mode::compute_only),
                                 case_of("zeco", Mode::overlapped), case_of("zeco", Mode::compute_only)};
-  Standings standings(cases, "local");
-  standings.add(1, 0, {1, 1, 1});
-  standings.add(1, 1, {9, 9, 9});
-  standings.add(1, 2, {5, 5, 5});
-  EXPECT_FALSE(standings.standing(1, 2).exposed_seconds) << "no line split yet";
-  standings.add(1, 3, {3, 3, 3});
-  EXPECT_EQ(standings.standing(1, 2).exposed_seconds, 2);
-  EXPECT_EQ(standings.standing(1, 2).ratio->value, 5);
-  EXPECT_FALSE(standings.standing(1, 3).exposed_seconds);
+  Comparisons comparisons(cases, "local");
+  comparisons.add(1, 0, {1, 1, 1});
+  comparisons.add(1, 1, {9, 9, 9});
+  comparisons.add(1, 2, {5, 5, 5});
+  EXPECT_FALSE(comparisons.in_launch(1, 2).exposed_seconds) << "no line split yet";
+  comparisons.add(1, 3, {3, 3, 3});
+  EXPECT_EQ(comparisons.in_launch(1, 2).exposed_seconds, 2);
+  EXPECT_EQ(comparisons.in_launch(1, 2).ratio->value, 5);
+  EXPECT_FALSE(comparisons.in_launch(1, 3).exposed_seconds);
 }
 
 TEST(ModelWorkload, ClaimsTheBytesOfItsExchangesAndOfItsShards) {

@@ -11,96 +11,118 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/cases/collective_workload.hpp"
-#include "harness/cases/matrices.hpp"
-#include "tests/harness/record/made_record.hpp"
+#include "tests/harness/record/made_case.hpp"
 
 namespace {
 
 using namespace baton;
+using Json = Result::Json;
 
-/// A record in which every optional part is present.
-Record full_record() {
-  Record record = timed_record();
-  record.messages = 24;
-  record.footprint = Footprint{100, 20};
-  record.alpha_beta = {1e-6, 1e9, 4e-6, 2e-6, 1e8};
-  record.device_facts = {{"gpu", "some"}};
-  record.samples.rank_seconds.resize(4, {1, 2, 3});
-  record.verified.elements = 7;
-  record.verified.heads = {0, 1};
-  record.samples.reading_names = {"throttle_reasons"};
-  record.samples.readings_before = record.samples.readings_after = {{1}};
-  record.topology = "some machine";
-  record.stands_on = "another machine, some day";
-  record.predicted_seconds = 1;
-  record.extrapolated = "for a reason";
-  record.standing.ratio_to = "all_scan, 1 block";
-  record.over_launches = OverLaunches{3, record.summary, record.standing};
-  return record;
+/// A case in which every optional part is present.
+MadeCase full_case() {
+  MadeCase made;
+  made.traffic.messages = 24;
+  made.traffic.footprint = Footprint{100, 20};
+  made.traffic.link = {1e-6, 1e9, 4e-6, 2e-6, 1e8};
+  made.samples.rank_seconds.resize(4, {1, 2, 3});
+  made.samples.reading_names = {"throttle_reasons"};
+  made.samples.readings_before = made.samples.readings_after = {{1}};
+  made.found.elements = 7;
+  made.found.heads = {0, 1};
+  return made;
+}
+
+/// Its result with all that a run, a prediction and other cases add.
+Result full_result(const MadeCase& made) {
+  Result result = made.result();
+  const Interval ends{1, 2};
+  result.set("device", Json{{"gpu", "some"}});
+  result.set("timed_seconds", 1.0);
+  for (const schema::Key text :
+       {schema::Key("topology"), schema::Key("stands_on"), schema::Key("extrapolated"),
+        schema::Key("ratio_to"), schema::Key("over_launches.ratio_to"), schema::Key("session"),
+        schema::Key("transport")})
+    result.set(text, "some");
+  for (const schema::Key number :
+       {schema::Key("predicted_seconds"), schema::Key("ratio"), schema::Key("hidden"),
+        schema::Key("exposed_seconds"), schema::Key("over_launches.launches"),
+        schema::Key("over_launches.median_seconds"), schema::Key("over_launches.ratio"),
+        schema::Key("over_launches.hidden")})
+    result.set(number, 2);
+  for (const schema::Key interval : {schema::Key("ratio_ci95"), schema::Key("over_launches.ci95_seconds"),
+                                     schema::Key("over_launches.ratio_ci95")})
+    result.set(interval, ends);
+  for (const schema::Key origin :
+       {schema::Key("baseline"), schema::Key("commit"), schema::Key("time"), schema::Key("run"),
+        schema::Key("seed"), schema::Key("launch"), schema::Key("launches")})
+    result.set(origin, "some");
+  add_machine(result, {});
+  return result;
 }
 
 /// The same of a simulated layer.
-Record full_operator_record() {
-  Record record = full_record();
-  record.bench_case.workload = operator_workload(find_method("zeco"), small_layer(), {GateDraw::layer});
-  record.standing.hidden = 0.5;
-  record.verified.verified_case = record.bench_case;
-  return record;
+Result full_layer() {
+  MadeCase made = full_case();
+  made.bench_case.workload = operator_workload(find_method("zeco"), small_layer(), {GateDraw::layer});
+  Result result = full_result(made);
+  add_verified_case(result, made.bench_case);
+  return result;
 }
 
 /// The same of softmax blocks by cuDNN, as if it were found.
-Record record_of_cudnn() {
+Result of_cudnn() {
   Layer layer = small_layer();
   layer.share.gate = GateKind::none;
   layer.dtype = Dtype::bf16;
   layer.kernels.softmax = SoftmaxBody::cudnn;
-  Record record = full_operator_record();
-  record.bench_case.workload =
+  MadeCase made = full_case();
+  made.bench_case.workload =
       operator_workload(find_method("ring_attention_softmax"), layer, {GateDraw::layer});
-  return record;
+  return full_result(made);
 }
 
 /// A layer of latent keys and packed documents, as no method takes it, on one thread a rank.
-Record record_of_mla() {
+Result of_mla() {
   Layer layer = small_layer();
   layer.share.kv_heads = 1;
   layer.share.latent = true;
-  Record record = timed_record();
-  record.bench_case.executor = "tcp";
-  record.standing.exposed_seconds = 1;
-  record.bench_case.workload = operator_workload(find_method("all_gather_kv"), layer,
-                                                 {.gates = GateDraw::layer, .packing = {.mean = 7}});
-  return record;
+  MadeCase made;
+  made.bench_case.executor = "tcp";
+  made.bench_case.workload = operator_workload(find_method("all_gather_kv"), layer,
+                                               {.gates = GateDraw::layer, .packing = {.mean = 7}});
+  return made.result();
 }
 
-/// Records of every kind, with every part of them.
+Result of_failure() {
+  Result result;
+  add_case(result, MadeCase{}.bench_case, 5, 50);
+  add_failure(result, {.reason = "for a reason", .rank = 1, .step = 2, .exit_code = 139, .seconds = 3});
+  return result;
+}
+
+/// Results of every kind, with every part of them.
 std::vector<Json> records_of_all_kinds() {
-  Record skipped = timed_record();
-  skipped.skipped = "for a reason";
-  Record failed = timed_record();
-  failed.failure = Failure{.reason = "for a reason", .rank = 1, .step = 2, .exit_code = 139, .seconds = 3};
-  Record wrong = timed_record();
-  wrong.verified.wrong = 1;
-  wrong.verified.first_wrong = "element 5";
-  Record shared = timed_record();
+  Result skipped;
+  skipped.set("skipped", "for a reason");
+  MadeCase wrong = made_case({});
+  wrong.found = {.wrong = 1, .first = "element 5"};
+  MadeCase shared;
   shared.bench_case.ranks_per_gpu = 2;
-  shared.conditions =
-      Conditions{.cores = 2, .busy_threads = 3, .other_load = 0.5, .quota = 1.5, .throttled = 35};
-  shared.hosts = HostsOfRanks{.hosts = 2};
-  shared.transport = "shared memory";
-  Record affine = timed_record();
+  Result crowded = shared.result();
+  add_conditions(crowded, {.cores = 2, .busy_threads = 3, .other_load = 0.5, .quota = 1.5, .throttled = 35});
+  add_hosts(crowded, {.hosts = 2}, {});
+  MadeCase affine;
   affine.bench_case.workload =
       collective_workload(find_collective("all_scan"), Shape{.map = MapKind::affine}, Direction::forward);
-  affine.matrices = MatrixCost{.sent_bytes = 1, .product_flops = 1};
-  affine.alpha_beta.product_flops_per_second = 1e12;
+  affine.traffic.matrices = MatrixCost{.sent_bytes = 1, .product_flops = 1};
+  affine.traffic.link.product_flops_per_second = 1e12;
   const KernelLibrary here =
       std::exchange(cudnn_library(),
                     {.lacking = [] { return Refusal{}; }, .version = [] { return std::string("9.19.0"); }});
   std::vector<Json> all;
-  for (const Record& record : {full_record(), full_operator_record(), record_of_cudnn(), record_of_mla(),
-                               skipped, failed, wrong, shared, affine})
-    all.push_back(to_json(record, {.session = "some"}));
+  for (const Result& result : {full_result(full_case()), full_layer(), of_cudnn(), of_mla(), of_failure(),
+                               skipped, wrong.result(), crowded, affine.result()})
+    all.push_back(result.json());
   cudnn_library() = here;
   return all;
 }

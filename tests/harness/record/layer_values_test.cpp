@@ -2,25 +2,17 @@
 // What a record says of a layer beside what every record says.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "harness/layers/workload.hpp"
-#include "harness/record/json.hpp"
-#include "sp_methods/sp_method.hpp"
+#include "tests/harness/record/made_case.hpp"
 
 namespace {
 
 using namespace baton;
 
-nlohmann::json json_of(const char* method, const LayerShape& share, const Packing& packing = {}) {
-  Record record;
-  record.bench_case = {
-      .workload = operator_workload(find_method(method), Layer{.share = share}, {GateDraw::layer, packing}),
-      .executor = "local",
-      .ranks = 4};
-  record.samples = {.first_seconds = {}, .seconds = {1, 2, 3}, .rank_seconds = {}};
-  record.summary = summarise(record.samples.seconds);
-  return baton::json_of(record, {});
+Result::Json json_of(const char* method, const LayerShape& share, const Packing& packing = {}) {
+  MadeCase made;
+  made.bench_case.workload =
+      operator_workload(find_method(method), Layer{.share = share}, {GateDraw::layer, packing});
+  return made.json();
 }
 
 TEST(RecordOfALayer, HasTheHeadsOfKeysWhereTheyAreFewer) {

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/cases/collective_workload.hpp"
-#include "harness/record/record.hpp"
+#include "tests/harness/record/made_case.hpp"
 
 namespace {
 
@@ -15,30 +14,29 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-Record record_of(const char* name, std::optional<double> predicted, double measured) {
-  Record record;
-  record.bench_case = {.workload = collective_workload(find_collective(name), Shape{}, Direction::forward)};
-  record.predicted_seconds = predicted;
-  record.samples.seconds = {measured};
-  record.summary.median = measured;
-  return record;
+Row row_of(const char* name, std::optional<double> predicted, double measured) {
+  MadeCase made = made_case({measured});
+  made.bench_case.workload = collective_workload(find_collective(name), Shape{}, Direction::forward);
+  Row row = made.row();
+  row.result.set("predicted_seconds", predicted);
+  return row;
 }
 
 TEST(PredictionErrors, SayNothingWithoutPredictions) {
   PredictionErrors errors;
   EXPECT_THAT(errors.table(), IsEmpty());
-  errors.add(record_of("all_scan", std::nullopt, 1));
-  Record skipped = record_of("all_scan", 1, 1);
-  skipped.samples = {};
+  errors.add(row_of("all_scan", std::nullopt, 1));
+  Row skipped = row_of("all_scan", 1, 1);
+  skipped.result.remove("seconds");
   errors.add(skipped);
   EXPECT_THAT(errors.table(), IsEmpty());
 }
 
 TEST(PredictionErrors, AreGeometricMeansByNameAndOverAll) {
   PredictionErrors errors;
-  errors.add(record_of("all_scan", 2, 1));  // twice
-  errors.add(record_of("all_scan", 1, 2));  // half: no bias in the mean, but an error of 100 %
-  errors.add(record_of("two_shot", 3, 2));
+  errors.add(row_of("all_scan", 2, 1));  // twice
+  errors.add(row_of("all_scan", 1, 2));  // half: no bias in the mean, but an error of 100 %
+  errors.add(row_of("two_shot", 3, 2));
   const std::string table = errors.table();
   EXPECT_THAT(table, ContainsRegex("# all_scan +2 +1\\.00 +100 +100\n"));
   EXPECT_THAT(table, ContainsRegex("# two_shot +1 +1\\.50 +50 +50\n"));
@@ -48,7 +46,7 @@ TEST(PredictionErrors, AreGeometricMeansByNameAndOverAll) {
 
 TEST(PredictionErrors, HaveALineForEachNameUnderAHead) {
   PredictionErrors errors;
-  errors.add(record_of("ring_scan", 1, 1));
+  errors.add(row_of("ring_scan", 1, 1));
   const std::string table = errors.table();
   EXPECT_THAT(table, HasSubstr("predicted against measured"));
   EXPECT_THAT(table, HasSubstr("ring_scan"));

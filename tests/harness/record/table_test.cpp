@@ -7,11 +7,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "harness/cases/collective_workload.hpp"
-#include "harness/layers/workload.hpp"
 #include "harness/record/cells.hpp"
-#include "harness/record/record.hpp"
-#include "sp_methods/sp_method.hpp"
+#include "tests/harness/record/made_case.hpp"
 
 namespace {
 
@@ -49,21 +46,21 @@ std::vector<Case> all_layers(const std::vector<Mode>& modes) {
   return all;
 }
 
-Record slow_record(const Case& bench_case) {
-  Record record;
-  record.bench_case = bench_case;
-  record.blocks = 1 << 20;
-  record.implementation = "a native";
-  record.samples.seconds = {123.4, 234.5, 256.7};
-  if (!find_backend(bench_case.executor).is_measured) record.samples.seconds.resize(1);  // as it is computed
-  record.summary = summarise(record.samples.seconds);
-  record.cost = Cost{1, 1};
-  record.standing.hidden = -12.34;
-  record.place.ratio = Ratio{9876.5, {1234.5, 9999.9}};
-  record.verified.elements = (std::int64_t{1} << 31) + 1;
-  record.verified.tokens = 99999;
-  record.verified.heads = {0, 1, 2, 3};
-  return record;
+MadeCase slow_case(const Case& bench_case) {
+  MadeCase made = made_case({123.4, 234.5, 256.7});
+  if (!find_backend(bench_case.executor).is_measured) made.samples.seconds.resize(1);  // as it is computed
+  made.bench_case = bench_case;
+  made.found = {.elements = (std::int64_t{1} << 31) + 1, .tokens = 99999, .heads = {0, 1, 2, 3}};
+  return made;
+}
+
+Row slow_row(const Case& bench_case) {
+  Row row = slow_case(bench_case).row();
+  row.result.set("blocks", 1 << 20);
+  row.result.set("implementation", "a native");
+  row.result.set("hidden", -12.34);
+  row.to_fastest = Ratio{9876.5, {1234.5, 9999.9}};
+  return row;
 }
 
 /// The longest line of a table with rows that are as wide as they come.
@@ -71,11 +68,11 @@ std::size_t longest_line(const std::vector<Case>& cases, int launches) {
   const Table table = fitted_table(cases, launches);
   std::string text = table.head();
   for (const Case& c : cases) {
-    Record record = slow_record(c);
-    text += table.row(record);
-    record.skipped =
-        "for a reason that takes many words, more of them than there is room for in what is left of a line";
-    text += table.row(record);
+    Row row = slow_row(c);
+    text += table.row(row);
+    row.result.set("skipped",
+                   "for a reason that takes many words, more of them than there is room for in a line");
+    text += table.row(row);
   }
   std::size_t longest = 0;
   std::istringstream lines(text);
@@ -150,39 +147,38 @@ TEST(FittedTable, SaysWhatItsIntervalsCover) {
 
 TEST(FittedTable, ALongNameHasALineOfItsOwn) {
   std::vector<Case> cases = all_layers({Mode::overlapped});
-  const Table table{{{"name", "", -4, [](const Record& r) { return r.bench_case.workload->name(); }},
-                     {"P", "", 4, [](const Record&) { return "2"; }}},
+  const Table table{{{"name", "", -4, [](const Row& r) { return r.bench_case.workload->name(); }},
+                     {"P", "", 4, [](const Row&) { return "2"; }}},
                     {},
                     true};
-  const Record record = slow_record(cases.front());
-  EXPECT_EQ(table.row(record), cases.front().workload->name() + "\n        2\n");
+  EXPECT_EQ(table.row(slow_row(cases.front())), cases.front().workload->name() + "\n        2\n");
 }
 
 TEST(FittedTable, SimulatedRowsHaveOneTimeAndAMark) {
-  Record record = slow_record(all_collectives({"simulator"}).front());
-  record.samples.seconds = {1e-6};
-  record.summary = summarise(record.samples.seconds);
-  const Table table = fitted_table({record.bench_case}, 1);
+  MadeCase made = slow_case(all_collectives({"simulator"}).front());
+  made.samples.seconds = {1e-6};
+  const Row row = made.row();
+  const Table table = fitted_table({row.bench_case}, 1);
   EXPECT_THAT(table.head(), Not(HasSubstr("median")));
   EXPECT_THAT(table.head(), Not(HasSubstr("interval")));
-  EXPECT_THAT(table.row(record), StartsWith("~" + record.bench_case.workload->name() + " "));
-  EXPECT_THAT(table.row(record), Not(HasSubstr("[")));
+  EXPECT_THAT(table.row(row), StartsWith("~" + row.bench_case.workload->name() + " "));
+  EXPECT_THAT(table.row(row), Not(HasSubstr("[")));
 }
 
 TEST(FittedTable, MarksRowsWithTooFewCores) {
-  Record record = slow_record(all_collectives({"local"}).front());
-  const Table table = fitted_table({record.bench_case}, 1);
-  EXPECT_THAT(table.row(record), StartsWith(record.bench_case.workload->name()));
-  record.conditions = Conditions{.cores = 2, .busy_threads = 3, .other_load = {}};
-  EXPECT_THAT(table.row(record), StartsWith("!" + record.bench_case.workload->name()));
+  Row row = slow_row(all_collectives({"local"}).front());
+  const Table table = fitted_table({row.bench_case}, 1);
+  EXPECT_THAT(table.row(row), StartsWith(row.bench_case.workload->name()));
+  add_conditions(row.result, {.cores = 2, .busy_threads = 3});
+  EXPECT_THAT(table.row(row), StartsWith("!" + row.bench_case.workload->name()));
 }
 
 TEST(FittedTable, TheLeastMedianOfAContestIsCalledTheLowest) {
-  Record record = slow_record(all_collectives({"local"}).front());
-  const Table table = fitted_table({record.bench_case}, 1);
-  EXPECT_THAT(table.row(record), HasSubstr(" 9876 [1234,10000] "));
-  record.place = {true, Ratio{1, {1, 1}}};
-  EXPECT_THAT(table.row(record), HasSubstr(" lowest "));
+  Row row = slow_row(all_collectives({"local"}).front());
+  const Table table = fitted_table({row.bench_case}, 1);
+  EXPECT_THAT(table.row(row), HasSubstr(" 9876 [1234,10000] "));
+  row.is_fastest = true;
+  EXPECT_THAT(table.row(row), HasSubstr(" lowest "));
 }
 
 }  // namespace

@@ -7,9 +7,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "harness/layers/workload.hpp"
-#include "harness/run/contests.hpp"
 #include "harness/run/heading.hpp"
+#include "harness/run/rows.hpp"
 #include "tests/harness/run/made_run.hpp"
 
 namespace {
@@ -20,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-class Displayed : public testing::Test {
+class Displayed : public MadeRunTest {
  protected:
   /// What a call prints.
   template <class Call>
@@ -48,17 +47,13 @@ class Displayed : public testing::Test {
     return all;
   }
 
-  Options options_ = made_options();
-  Outcomes outcomes_;
-  MadeRun run_{options_, outcomes_};
-  Standings standings_{options_.cases, ""};
-  Display display_{options_, outcomes_, standings_, 2};
+  Display display_{options_, results_, comparisons_, 2};
 };
 
 TEST_F(Displayed, AContestIsPrintedWhenItIsOverInTheLastLaunch) {
   display_.expect(3);
   for (const int launch : {1, 2, 3}) {
-    outcomes_.start_launch(launch);
+    results_.start_launch(launch);
     run_.times(0, {2});
     EXPECT_THAT(rows(refresh()), IsEmpty());
     run_.times(1, {1});
@@ -73,9 +68,9 @@ TEST_F(Displayed, AContestIsPrintedWhenItIsOverInTheLastLaunch) {
 }
 
 TEST_F(Displayed, ALaunchInReverseOrderPrintsNoContestBeforeItRan) {
-  outcomes_.start_launch(2);
+  results_.start_launch(2);
   for (const int index : {3, 2}) run_.times(index, {1});
-  outcomes_.begin(1);
+  results_.begin(1);
   EXPECT_THAT(rows(refresh()), IsEmpty()) << "the contest above has not run yet";
   run_.times(1, {1});
   run_.times(0, {2});
@@ -84,7 +79,7 @@ TEST_F(Displayed, ALaunchInReverseOrderPrintsNoContestBeforeItRan) {
 
 TEST_F(Displayed, ATimeThatCannotBeIsCalledSo) {
   for (const int launch : {1, 2}) {
-    outcomes_.start_launch(launch);
+    results_.start_launch(launch);
     run_.times(0, {2}, 3);
     run_.times(1, {1}, 1);
   }
@@ -92,11 +87,11 @@ TEST_F(Displayed, ATimeThatCannotBeIsCalledSo) {
 }
 
 TEST_F(Displayed, ALaunchThatDiesTakesNoRowWithIt) {
-  outcomes_.start_launch(1);
+  results_.start_launch(1);
   for (int index = 0; index < 4; ++index) run_.times(index, {1.0 + index});
-  outcomes_.start_launch(2);
+  results_.start_launch(2);
   run_.times(0, {1});
-  outcomes_.begin(1);  // and no more
+  results_.begin(1);  // and no more
   EXPECT_THAT(rows(refresh()), IsEmpty());
   const std::string text = finish();
   EXPECT_THAT(rows(text), ElementsAre("all_scan 2", "ring_scan 2", "all_scan 3", "ring_scan 3"));
@@ -104,15 +99,15 @@ TEST_F(Displayed, ALaunchThatDiesTakesNoRowWithIt) {
 
 TEST_F(Displayed, CasesThatWereNotSelectedHoldNothingUp) {
   display_.expect(3);
-  outcomes_.start_launch(3);
+  results_.start_launch(3);
   run_.times(0, {1});
-  outcomes_.begin(2);
+  results_.begin(2);
   EXPECT_THAT(rows(refresh()), ElementsAre("all_scan 2")) << "the next contest has begun";
 }
 
 TEST_F(Displayed, RowsWaitWhileTheNumberOfLaunchesIsUnknown) {
   display_.expect(0);
-  outcomes_.start_launch(1);
+  results_.start_launch(1);
   for (int index = 0; index < 4; ++index) run_.times(index, {1.0 + index});
   EXPECT_THAT(rows(refresh()), IsEmpty());
   display_.expect(1);
@@ -120,13 +115,13 @@ TEST_F(Displayed, RowsWaitWhileTheNumberOfLaunchesIsUnknown) {
 }
 
 TEST_F(Displayed, NoticesAreSaidOnce) {
-  outcomes_.start_launch(1);
-  outcomes_.begin(0);
-  outcomes_.announce({"local, 2 ranks", "# local: fast\n"});
+  results_.start_launch(1);
+  results_.begin(0);
+  results_.announce({"local, 2 ranks", "# local: fast\n"});
   EXPECT_THAT(refresh(), HasSubstr("# local: fast\n"));
-  outcomes_.start_launch(2);
-  outcomes_.announce({"local, 2 ranks", "# local: slow\n"});
-  outcomes_.announce({"trace", "# trace of one more round\n"});
+  results_.start_launch(2);
+  results_.announce({"local, 2 ranks", "# local: slow\n"});
+  results_.announce({"trace", "# trace of one more round\n"});
   EXPECT_THAT(refresh(), Not(HasSubstr("local:")));
   EXPECT_THAT(finish(), HasSubstr("# trace of one more round\n"));
 }
@@ -135,8 +130,8 @@ TEST_F(Displayed, ManySkippedRowsOfOneReasonAreOneLine) {
   options_.cases.resize(2);
   options_.cases.push_back(options_.cases[0]);
   options_.cases[2].blocks = 4;
-  Display display(options_, outcomes_, standings_, 1);
-  outcomes_.start_launch(1);
+  Display display(options_, results_, comparisons_, 1);
+  results_.start_launch(1);
   for (int index = 0; index < 3; ++index) run_.skips(index, "there is no GPU");
   EXPECT_THAT(printed([&] { display.finish(); }),
               HasSubstr("3 rows skipped: there is no GPU: all_scan, ring_scan, all_scan\n"));
@@ -191,25 +186,25 @@ TEST(Heading, OneOfAKindIsSingular) {
 }
 
 TEST_F(Displayed, ARowBelowItsBoundHasItsReasonUnderTheTable) {
-  Display display(options_, outcomes_, standings_, 1);
-  outcomes_.start_launch(1);
+  Display display(options_, results_, comparisons_, 1);
+  results_.start_launch(1);
   for (int index = 0; index < 3; ++index) run_.times(index, {1}, 0.5);
   run_.times(3, {1}, 1.2);
   EXPECT_THAT(printed([&] { display.finish(); }), HasSubstr("\n# Above 100 % of its bound"));
 }
 
 TEST_F(Displayed, WithoutSuchARowNothingIsSaidOfIt) {
-  Display display(options_, outcomes_, standings_, 1);
-  outcomes_.start_launch(1);
+  Display display(options_, results_, comparisons_, 1);
+  results_.start_launch(1);
   for (int index = 0; index < 4; ++index) run_.times(index, {1}, 1.004);
   EXPECT_THAT(printed([&] { display.finish(); }), Not(HasSubstr("# Above 100 %")));
 }
 
 TEST_F(Displayed, AllColumnsSayWhichLaunchTheyAreOf) {
   options_.wide = true;
-  Display display(options_, outcomes_, standings_, 2);
+  Display display(options_, results_, comparisons_, 2);
   for (int launch = 1; launch <= 2; ++launch) {
-    outcomes_.start_launch(launch);
+    results_.start_launch(launch);
     for (int index = 0; index < 4; ++index) run_.times(index, {1});
   }
   EXPECT_THAT(printed([&] { display.finish(); }), HasSubstr("are of the last launch"));

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that is made up: its cases and its outcomes, without any process.
+// A run that is made up: its cases and its results, without any process.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "harness/cases/collective_workload.hpp"
 #include "harness/cases/sweep.hpp"
 #include "harness/options/options.hpp"
-#include "harness/run/outcomes.hpp"
+#include "harness/record/comparisons.hpp"
+#include "harness/run/results.hpp"
+#include "tests/harness/record/made_case.hpp"
 
 namespace baton {
 
@@ -27,37 +31,46 @@ inline Options made_options() {
 /// Begins a case and ends it with these seconds, or with the reason why it was skipped or failed.
 struct MadeRun {
   const Options& options;
-  Outcomes& outcomes;
+  Results& results;
+  Comparisons& comparisons;
 
   void times(int index, std::vector<double> seconds, double bound_seconds = 1) const {
-    Record record = record_of(index);
-    record.cost = Cost{64, 1};
-    record.known_bound_seconds = bound_seconds;
-    record.samples.seconds = std::move(seconds);
-    record.summary = summarise(record.samples.seconds);
-    end(index, record);
+    MadeCase made = made_case(std::move(seconds));
+    made.bench_case = options.cases[index];
+    made.traffic = {.cost = Cost{64, 1}, .known_bound_seconds = bound_seconds};
+    comparisons.add(results.launch(), index, made.samples.seconds, bound_seconds);
+    end(index, made.result());
   }
   void skips(int index, const std::string& reason) const {
-    Record record = record_of(index);
-    record.skipped = reason;
-    end(index, record);
+    Result result = result_of(index);
+    result.set("skipped", reason);
+    end(index, result);
   }
   void fails(int index, const std::string& reason) const {
-    Record record = record_of(index);
-    record.failure = Failure{.reason = reason, .rank = {}, .step = {}, .exit_code = 137};
-    end(index, record);
+    Result result = result_of(index);
+    add_failure(result, {.reason = reason, .exit_code = 137});
+    end(index, result);
   }
 
  private:
-  Record record_of(int index) const {
-    Record record;
-    record.bench_case = options.cases[index];
-    return record;
+  Result result_of(int index) const {
+    Result result;
+    add_case(result, options.cases[index], 5, 50);
+    return result;
   }
-  void end(int index, const Record& record) const {
-    outcomes.begin(index);
-    outcomes.end(index, record);
+  void end(int index, const Result& result) const {
+    results.begin(index);
+    results.end(index, result);
   }
+};
+
+/// What most tests of a run need.
+class MadeRunTest : public testing::Test {
+ protected:
+  Options options_ = made_options();
+  Results results_;
+  Comparisons comparisons_{options_.cases, ""};
+  MadeRun run_{options_, results_, comparisons_};
 };
 
 }  // namespace baton

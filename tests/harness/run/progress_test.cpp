@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/run/outcomes.hpp"
+#include "harness/run/results.hpp"
 #include "tests/harness/run/made_run.hpp"
 
 namespace {
@@ -15,34 +15,31 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-class HowFar : public testing::Test {
+class HowFar : public MadeRunTest {
  protected:
   /// Runs a case for so many seconds.
   void run(int index, double seconds) {
-    outcomes_.begin(index);
-    progress_.look(outcomes_);
+    results_.begin(index);
+    progress_.look(results_);
     now_ += seconds;
     run_.times(index, {1});
-    progress_.look(outcomes_);
+    progress_.look(results_);
   }
   std::string line(int launches) const {
-    return progress_.what(outcomes_, launches) + progress_.left(outcomes_, launches);
+    return progress_.what(results_, launches) + progress_.left(results_, launches);
   }
   std::string begin(int index, int launches) {
-    outcomes_.begin(index);
-    progress_.look(outcomes_);
+    results_.begin(index);
+    progress_.look(results_);
     return line(launches);
   }
 
   double now_ = 100;
-  Options options_ = made_options();
-  Outcomes outcomes_;
-  MadeRun run_{options_, outcomes_};
   Progress progress_{options_.cases, [this] { return now_; }};
 };
 
 TEST_F(HowFar, NamesTheCase) {
-  outcomes_.start_launch(1);
+  results_.start_launch(1);
   EXPECT_EQ(line(1), "") << "none runs";
   EXPECT_EQ(begin(0, 1), "case 1 of 4 (all_scan on local, 2 ranks, 64)") << "no case has ended yet";
 }
@@ -51,11 +48,11 @@ TEST_F(HowFar, NamesWhatTellsTheCaseFromTheOthers) {
   options_.cases[1].cadence = Cadence::streaming;
   options_.cases[1].blocks = 4;
   Progress progress(options_.cases, [] { return 0.0; });
-  outcomes_.start_launch(1);
+  results_.start_launch(1);
   const auto what = [&](int index) {
-    outcomes_.begin(index);
-    progress.look(outcomes_);
-    return progress.what(outcomes_, 1);
+    results_.begin(index);
+    progress.look(results_);
+    return progress.what(results_, 1);
   };
   EXPECT_THAT(what(0), EndsWith("(all_scan on local, 2 ranks, 64, isolated rounds, 1 block)"));
   run_.times(0, {1});
@@ -64,7 +61,7 @@ TEST_F(HowFar, NamesWhatTellsTheCaseFromTheOthers) {
 }
 
 TEST_F(HowFar, CasesTakeAsLongAsThoseBeforeThem) {
-  outcomes_.start_launch(1);
+  results_.start_launch(1);
   run(0, 3);
   run(1, 5);
   EXPECT_THAT(begin(2, 1), EndsWith(": about 8 s left")) << "two cases of 4 s";
@@ -75,9 +72,9 @@ TEST_F(HowFar, CasesTakeAsLongAsThoseBeforeThem) {
 }
 
 TEST_F(HowFar, LaterLaunchesTakeAsLongAsEarlierOnes) {
-  outcomes_.start_launch(1);
+  results_.start_launch(1);
   for (int index = 0; index < 4; ++index) run(index, 10 * (index + 1));
-  outcomes_.start_launch(2);
+  results_.start_launch(2);
   EXPECT_THAT(begin(3, 3), HasSubstr("launch 2 of 3, case 1 of 4"));
   EXPECT_THAT(line(3), EndsWith(": about 3 min left")) << "100 s here and 100 s later";
   EXPECT_THAT(line(0), Not(HasSubstr("left"))) << "nobody knows how many launches follow";
