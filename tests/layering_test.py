@@ -43,7 +43,7 @@ MATRICES = "collectives/executors/cuda/matrices.hpp"  # host code: which product
 CUDA_STEPS = ("collectives/executors/cuda/kernel.cuh", "collectives/executors/cuda/error.cuh")
 SHAPES = ("collectives/schedule/slice.hpp", "collectives/schedule/kernel.hpp", "collectives/schedule/errors.hpp")
 
-ROOMS = tuple(f"harness/{room}" for room in ("", "cases/", "layers/", "measure/", "models/", "options/", "process/", "record/", "run/"))
+ROOMS = tuple(f"harness/{room}" for room in ("", "cases/", "layers/", "measure/", "models/", "options/", "process/", "record/", "run/", "runners/"))
 
 # A folder's own headers may always be included; the most specific folder decides about the others.
 RULES = {
