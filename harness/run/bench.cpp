@@ -54,9 +54,11 @@ int run_one_launch(const Options& options, const std::optional<Topology>& topolo
   if (world.rank() == 0) line = first_plan(collector.emplace(options, options.launches), options).line();
   world.all().wait_asleep();  // rank 0 proves the schedules
   const Plan plan = Plan::of_line(world.all().first(line));
-  Worker worker(
-      options, topology, world, [&](const Message& message) { collector->take(message); },
-      resume_hint(options));
+  const auto take = [&](const Message& message) {
+    collector->take(message);
+    collector->display().refresh();
+  };
+  Worker worker(options, topology, world, take, resume_hint(options));
   worker.run(plan);
   if (!collector) return 0;
   collector->display().finish();

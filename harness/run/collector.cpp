@@ -75,7 +75,6 @@ void Collector::take(const Message& message) {
                         [&](const CaseEnds& ends) { end(ends.index, ends.result); },
                         [&](const Notice& notice) { results_.announce(notice); }},
              message);
-  display_.refresh();
 }
 
 void Collector::fail(int index, const Failure& failure) {

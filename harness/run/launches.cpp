@@ -130,6 +130,7 @@ LaunchEnd LaunchLoop::run_once() {
   LaunchEnd end = run_launch(
       command_, {channel_.messages_path(), [this](bool gone) { return follow(gone); }, options_.processes()});
   receive();
+  collector_.display().refresh();
   collector_.display().clear();
   if (unwritten_) {
     collector_.display().finish();  // the rows stand, whether their records can be written or not
@@ -180,6 +181,7 @@ void LaunchLoop::pass_on(const std::string& words) {
 /// output, its records cannot be written, or it is overdue.
 bool LaunchLoop::follow(bool ranks_are_gone) {
   receive();
+  collector_.display().refresh();
   return !unwritten_ && !reader_left() && !has_lost_output() && !is_overdue(ranks_are_gone);
 }
 

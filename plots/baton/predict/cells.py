@@ -20,9 +20,9 @@ COLUMNS = ("system", "nccl", "collective", "gpus", "total_bytes", "microseconds"
 
 def read(path):
     """Returns the cells of a CSV whose lines with # are remarks. Calls without a native are left out."""
-    lines = [(number, line) for number, line in enumerate(files.text_of(path).splitlines(), start=1)
+    lines = [(index, line) for index, line in enumerate(files.text_of(path).splitlines(), start=1)
              if line.strip() and not line.startswith("#")]
-    rows = [(row, f"{path}:{number}") for (number, _), row in zip(lines[1:], csv.DictReader(line for _, line in lines))]
+    rows = [(row, f"{path}:{index}") for (index, _), row in zip(lines[1:], csv.DictReader(line for _, line in lines))]
     missing = [name for name in COLUMNS if not rows or rows[0][0].get(name) is None]
     if missing:
         raise ResultsError(f"{path}: no cells with the column {missing[0]}; needed: {', '.join(COLUMNS)}")
