@@ -24,7 +24,7 @@ ASIDE = {
     "resume": r"harness/run/(resume|journal)\.",
     "progress": r"harness/\w+/progress\.",
     "export": r"harness/record/(chakra|export|csv)\.",
-    "probes of the machine": r"harness/measure/(probes|alpha_beta|hosts|prediction|settings)\.|harness/run/calibrator\."
+    "probes of the machine": r"harness/measure/(probes|alpha_beta|hosts|prediction|settings)\.|harness/runners/calibrator\."
                              r"|harness/process/(conditions|obstacles|placement|shared_folder|surroundings|system)\."
                              r"|collectives/executors/(mpi/)?(control_group|control_variables|cores|settings_in_force|transport)\.",
 }
@@ -40,8 +40,9 @@ def calls(build, command):
     text = subprocess.run(["gcov", "--json-format", "--stdout", *data], check=True, capture_output=True, text=True).stdout
     found = collections.defaultdict(lambda: [0, 0])
     for line in text.splitlines():
-        for file in json.loads(line)["files"]:
-            path = pathlib.Path(file["file"])
+        unit = json.loads(line)
+        for file in unit["files"]:
+            path = pathlib.Path(unit["current_working_directory"], file["file"]).resolve()  # ccache makes it relative
             if not path.is_relative_to(root) or path.is_relative_to(build):
                 continue
             for one in file["functions"]:
