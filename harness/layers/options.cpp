@@ -32,37 +32,38 @@ void declare_layer(Flags& flags, RawOperators& raw) {
   flags.add("--tokens", raw.tokens, "tokens a rank").list().tokens();
   flags
       .add("--packed", raw.packed,
-           "mean tokens of packed documents, whose lengths follow from --seed: no state "
-           "passes the start of one; of linear attention, on GPUs of gated layers; 0: all tokens are one "
-           "document")
+           "mean length of documents that are packed into the sequence, and follow from --seed; no state "
+           "passes from one to the next. Linear attention only, on GPUs only with gates; 0: one document")
       .list()
       .tokens(0);
   flags.add("--heads", raw.heads, "attention heads").list().size();
   Flag kv_heads = flags.add("--kv-heads", raw.kv_heads,
-                            "heads of keys and values of softmax attention; 0: as many as --heads");
+                            "heads of keys and values in softmax attention; 0: as many as --heads");
   Flag d_k = flags.add("--d-k", raw.d_k, "key channels of a head").list().size();
   Flag d_v = flags.add("--d-v", raw.d_v, "value channels of a head").list().size();
   Flag mla = flags.add("--mla", raw.mla,
-                       "softmax attention with latent keys, such as 512,64: one head of keys of 512 + 64 "
-                       "channels, the first 512 of which are its values");
+                       "latent keys in softmax attention: 512,64 is one head of keys of 512 + 64 channels, "
+                       "the first 512 of which are its values");
   mla.list().range(0, 1 << 23);
   for (const Flag& other : {kv_heads.list().range(0, 1 << 24), d_k, d_v}) mla.excludes(other);
-  flags.add("--chunk", raw.chunks, "tokens of a chunk of linear attention; on GPUs 64 alone").list().tokens();
+  flags.add("--chunk", raw.chunks, "tokens of a chunk in linear attention; GPUs take 64 only")
+      .list()
+      .tokens();
   flags
       .add("--gate-kind,--gate", raw.gate_kinds,
-           "of gated linear attention: a decay for each channel, for each head, or none")
+           "gates of gated linear attention: one a channel (vector), one a head (scalar), or none")
       .list()
       .one_of(words_of(gate_kind_choices));
   flags
       .add("--dtype", raw.dtypes,
-           "of the tensors; states are f32. bf16 runs on GPUs alone; "
-           "auto: bf16 if all executors run on GPUs")
+           "type of the tensors; states are always f32. bf16 runs on GPUs only; auto: bf16 if all executors "
+           "run on GPUs, else f32")
       .list()
       .one_of({"auto", "f32", "bf16"});
   flags
       .add("--gate-draw,--gates", raw.gate_draws,
-           "gates as a layer makes them; mixed with some that keep a state over all ranks and some that "
-           "forget within a chunk; strong ones; or weak ones, -0.0001 a token on average")
+           "how gates are drawn: layer, as a layer makes them; mixed, of which some keep a state over all "
+           "ranks and some forget within a chunk; strong; weak, about -0.0001 a token")
       .list()
       .one_of(words_of(gate_draw_choices));
 }
@@ -72,20 +73,26 @@ void declare(Flags& flags, RawOperators& raw) {
   flags.add("--methods", raw.methods, "names, or 'all'").list();
   flags
       .add("--attention", raw.attentions,
-           "layers of linear attention alone: linear is gated linear attention; gdn, kda and deltanet have a "
-           "delta rule with a gate a head, a gate a channel, or none; rwkv7 has a gate a channel and erases "
-           "by two keys of its own; or 'all'")
+           "the kind of linear attention: linear (gated linear attention); gdn, kda, deltanet (delta rules "
+           "with a gate a head, a gate a channel, no gates); rwkv7; or 'all'. Softmax attention is chosen by "
+           "--methods")
       .list();
   flags.add("--pass", raw.passes, "forward, backward, both (one after the other), or 'all'").list();
-  flags.add("--mode", raw.modes, "overlapped as published, exposed, compute_only, or 'all'").list();
+  flags
+      .add("--mode", raw.modes,
+           "overlapped (as published), exposed (each exchange is waited for at once), compute_only (no "
+           "exchange), or 'all'")
+      .list();
   flags
       .add("--kernel", raw.kernels,
-           "who computes softmax blocks on GPUs: own, cudnn, or both, a table each; auto: cudnn where it "
-           "is found, else own")
+           "kernels of softmax attention on GPUs: own, cudnn, or a list of both; auto: cudnn where it is "
+           "found, else own")
       .list();
-  flags.add("--scan", raw.scans, "carry the states by these exclusive scans instead of the method's own")
+  flags.add("--scan", raw.scans, "the exclusive scans that carry the states, in place of the method's own")
       .list();
-  flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").list().range(1, 4096);
+  flags.add("--groups", raw.groups, "head groups; the exchange of one overlaps the work of the next")
+      .list()
+      .range(1, 4096);
   declare_layer(flags, raw);
 }
 
@@ -102,10 +109,11 @@ void print_list() {
 
 std::optional<Options> parse_operator_options(int argc, char** argv) {
   RawOperators own;
-  CommonOptions common("operator_bench",
-                       "Times one layer's attention under each sequence-parallel method, verified.",
-                       "  operator_bench --methods zeco,lasp2,local --tokens 4K --mode all --launches 3\n"
-                       "  operator_bench --attention gdn --dry-run");
+  CommonOptions common(
+      "operator_bench",
+      "Times one layer's attention under each sequence-parallel method. Every result is verified.",
+      "  operator_bench --methods zeco,lasp2,local --tokens 4K --mode all --launches 3\n"
+      "  operator_bench --attention gdn --dry-run");
   Options& options = common.options();
   declare(common.flags(), own);
   if (!common.parse(argc, argv, print_list)) return std::nullopt;

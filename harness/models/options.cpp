@@ -156,9 +156,10 @@ void declare(Flags& flags, RawModels& raw) {
   flags.add("--methods", raw.methods, "names of methods that exchange something, or 'all'").list();
   flags
       .add("--lines", raw.lines,
-           "dp, the data-parallel line; split, the method without its exchange; full; or 'all'")
+           "dp (data parallel, no exchange), split (the method without its exchange), full, or 'all'")
       .list();
-  flags.add("--softmax", raw.softmax, "the method of softmax layers beside linear ones").list();
+  flags.add("--softmax", raw.softmax, "the method of softmax layers in a model that also has linear layers")
+      .list();
   flags.add("--scan", raw.scans, "carry the states by these exclusive scans instead of the method's own")
       .list();
   flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").list().range(1, 4096);
@@ -178,10 +179,10 @@ void declare(Flags& flags, RawModels& raw) {
       .range(0, 1 << 20);
   flags.begin(FlagGroup::what);
   flags.add("--fsdp", raw.fsdp,
-            "shard the weights: a layer's are gathered while the one before it runs, and its gradients are "
-            "reduce-scattered");
-  flags.add("--head", raw.head, "embedding, head and loss too");
-  flags.add("--optimizer", raw.optimizer, "one pass of AdamW over the blocks' weights too");
+            "shard the weights: those of a layer are gathered while the layer before it runs, and gradients "
+            "are reduce-scattered");
+  flags.add("--head", raw.head, "add the embedding, the output layer and the loss");
+  flags.add("--optimizer", raw.optimizer, "add a step of AdamW for the weights of the blocks");
   flags.add("--peak", raw.peak_teraflops, "teraflops that a rank could do, which MFU refers to; 0: not known")
       .reals(1e-9, 1e9);
 }
@@ -214,11 +215,11 @@ bool takes_bf16(const std::vector<std::string>& executors) {
 
 std::optional<Options> parse_model_options(int argc, char** argv) {
   RawModels own;
-  CommonOptions common(
-      "model_bench",
-      "Times a model's blocks, forward and backward, under each sequence-parallel method, verified.",
-      "  model_bench --methods zeco,lasp2 --tokens 512 --launches 3\n"
-      "  model_bench --model gla-1b-h16 --layers 1 --lines dp,full");
+  CommonOptions common("model_bench",
+                       "Times the blocks of a model, forward and backward, under each sequence-parallel "
+                       "method. Every result is verified.",
+                       "  model_bench --methods zeco,lasp2 --tokens 512 --launches 3\n"
+                       "  model_bench --model gla-1b-h16 --layers 1 --lines dp,full");
   Options& options = common.options();
   declare(common.flags(), own);
   if (!common.parse(argc, argv, print_list)) return std::nullopt;

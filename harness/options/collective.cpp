@@ -145,13 +145,14 @@ void declare(Flags& flags, RawCollectives& raw) {
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 43;
   flags.begin(FlagGroup::what);
   flags.add("--collectives", raw.collectives, "names, or 'all'").list();
-  flags.add("--direction", raw.directions, "scans in rank order or against it")
+  flags
+      .add("--direction", raw.directions, "forward (in rank order), reverse (as in a backward pass), or both")
       .list()
       .one_of(words_of(direction_choices));
   flags
       .add("--map", raw.maps,
-           "kinds of the maps that scans apply and gathers move: diagonal, a decay for each row; scalar, one "
-           "for each head; affine, a matrix for each head, as models with a delta rule have")
+           "the kind of a rank's map: diagonal (a decay for each row), scalar (a decay for each head), "
+           "affine (a matrix for each head, as delta rules have), or 'all'")
       .list();
   flags.begin(FlagGroup::sizes);
   Flag heads = flags.add("--heads", raw.heads, "attention heads of a rank's state").list().size();
@@ -159,15 +160,16 @@ void declare(Flags& flags, RawCollectives& raw) {
   flags.add("--d-v", raw.d_v, "value channels of a head: columns of its state").list().size();
   flags
       .add("--tokens", raw.tokens,
-           "tokens of a rank, for exchanges of keys and values or hidden states; with -b the default makes "
-           "keys and values as large as a state")
+           "tokens a rank, for collectives that move keys, values or hidden states; with -b the default "
+           "makes keys and values as large as a state")
       .sets(raw.gives_tokens)
       .list()
       .tokens();
-  Flag least = flags.add("-b,--min-bytes", raw.min_bytes, "least bytes of a rank's state; sets the heads")
-                   .bytes(most_bytes);
-  flags.add("-e,--max-bytes", raw.max_bytes, "most bytes of a rank's state").bytes(most_bytes).needs(least);
-  flags.add("-f,--factor", raw.factor, "factor from one size to the next").range(2, 1 << 20).needs(least);
+  Flag least =
+      flags.add("-b,--min-bytes", raw.min_bytes, "smallest state of a rank; sets the number of heads")
+          .bytes(most_bytes);
+  flags.add("-e,--max-bytes", raw.max_bytes, "largest state of a rank").bytes(most_bytes).needs(least);
+  flags.add("-f,--factor", raw.factor, "factor between sizes").range(2, 1 << 20).needs(least);
   least.excludes(heads);
 }
 
@@ -183,7 +185,8 @@ std::optional<Options> parse_collective_options(int argc, char** argv) {
   RawCollectives own;
   CommonOptions common(
       "collective_bench",
-      "Times the exchanges of sequence-parallel attention, verified, each beside its bound.",
+      "Times the collectives of sequence-parallel attention. Every result is verified, and every row has a "
+      "lower bound.",
       "  collective_bench --collectives all_scan,ring_scan,all_gather_scan -b 64K -e 16M -f 4 --launches 3\n"
       "  collective_bench --executor simulator --topology topologies/dgx-h100-32x8.json --ranks 64,256");
   declare(common.flags(), own);

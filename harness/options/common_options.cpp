@@ -92,12 +92,16 @@ CommonOptions::CommonOptions(const std::string& program, const std::string& desc
 void CommonOptions::declare_axes() {
   flags_.begin(FlagGroup::what);
   flags_.add("--like", like_,
-             "ask what a published table or a public suite asks, by a name that --list shows: its rounds and "
-             "sizes; other flags override it, and --executor and --ranks are yours to give");
-  flags_.add("--executor,--executors", executors_, "executors that run the schedules").list();
+             "the sizes and rounds of a published table or a public suite, by a name that --list shows; "
+             "other flags override it, and --executor and --ranks are yours to give");
+  flags_.add("--executor,--executors", executors_, "what runs the schedules; --list shows the executors")
+      .list();
   const int that_fit = std::clamp(usable_cores().count(), 2, 4);
   axes_.ranks.assign(1, launched_size() > 0 ? launched_size() : that_fit);
-  flags_.add("--ranks", axes_.ranks, "rank counts; the largest is launched, or must be the world it runs in")
+  flags_
+      .add("--ranks", axes_.ranks,
+           "numbers of ranks; as many processes as the largest needs are started, or must be there under "
+           "your own launcher")
       .list()
       .range(1, 16384)
       .shows_default("2 to 4, as cores fit");
@@ -106,91 +110,90 @@ void CommonOptions::declare_axes() {
   flags_.begin(FlagGroup::run);
   flags_
       .add("--ranks-per-node", axes_.ranks_per_node,
-           "ranks fill nodes of this size one after the other; 0: as they lie on hosts, or on the simulated "
-           "machine")
+           "ranks a node; 0: as they lie on hosts, or as the simulated machine has them")
       .list()
       .range(0, 16384);
   flags_
       .add("--ranks-per-gpu", executor_choices().ranks_per_gpu,
-           "ranks of executor peer that take turns on one GPU, for tests and a look at schedules: their "
-           "times are no measure of a link")
+           "ranks of executor peer that share one GPU, for tests: their times measure no link")
       .range(1, 64);
   flags_
       .add("--threads-per-rank", axes_.threads_per_rank,
-           "of layers on processors: 2, one computes while the other exchanges; 1, one does both by turns; "
-           "0: 2 where every rank has two cores, else 1")
+           "threads of a rank in layers on CPUs: 2 (one computes while the other exchanges), 1 (both in "
+           "turns), 0 (2 where every rank has two cores, else 1)")
       .list()
       .range(0, 2);
-  flags_.add("--blocks", blocks_, "blocks that the state is cut into; 'auto': chosen by the alpha-beta model")
+  flags_
+      .add("--blocks", blocks_,
+           "number of blocks that the state is cut into; auto: chosen by the alpha-beta model")
       .list();
   flags_
       .add("--cadence", cadences_,
-           "isolated: every round from a common start; streaming: back to back; graph: back to back as a "
-           "recording that a GPU replays")
+           "how rounds follow one another: isolated (all ranks start together each time), streaming (back to "
+           "back), graph (back to back from a recording that a GPU replays)")
       .list();
 }
 
 void CommonOptions::declare_rounds() {
   flags_.begin(FlagGroup::run);
-  flags_.add("-w,--warmup", options_.warmup, "rounds before the measured ones").range(0, 1000000);
-  flags_.add("-n,--rounds", options_.rounds, "measured rounds").range(1, 1000000);
-  flags_.add("-N,--cycles", axes_.cycles, "repetitions of the whole sweep, to see the machine drift")
+  flags_.add("-w,--warmup", options_.warmup, "rounds before the timed ones").range(0, 1000000);
+  flags_.add("-n,--rounds", options_.rounds, "timed rounds").range(1, 1000000);
+  flags_.add("-N,--cycles", axes_.cycles, "repetitions of the whole sweep, which show drift of the machine")
       .range(1, 1000);
-  flags_
-      .add("--launches", options_.launches,
-           "launches of all cases, one after the other, in alternating order; intervals then "
-           "cover launches")
-      .range(1, 1000);
-  flags_
-      .add("--for", options_.most_seconds,
-           "seconds into which launches beyond --launches may fit; 0: no more than --launches")
-      .range(0, 1000000);
   flags_
       .add(
-          "--stop-at", options_.stop_at,
-          "add launches until the 95 % interval of every time is within this many percent of it: at least 3, "
-          "at most 20, or as many as --launches or --for allow; 0: add none")
+          "--launches", options_.launches,
+          "how often all processes are started and all cases run; with two or more, intervals cover launches")
+      .range(1, 1000);
+  flags_.add("--for", options_.most_seconds, "seconds for further launches; 0: no more than --launches")
+      .range(0, 1000000);
+  flags_
+      .add("--stop-at", options_.stop_at,
+           "add launches until every 95 % interval is within this many percent of its time: at least 3, and "
+           "at most 20 or as many as --launches or --for allow; 0: add none")
       .reals(0, 1000);
-  flags_.add("--session", options_.session, "a name that is written into every record");
+  flags_.add("--session", options_.session, "a name that every record gets");
   flags_.add("--resume", options_.resume,
-             "go on where the records of this file end, and append to it unless -J names another");
+             "continue an interrupted run: cases with records in this file are not run again, and new "
+             "records are appended to it unless -J names another file");
   flags_.add("--worker", options_.worker, "for ranks that the bench starts itself").hidden();
-  flags_.add("-c,--check", options_.checks, "verifications before the timing; nothing unverified is timed")
+  flags_.add("-c,--check", options_.checks, "verifications before the timing; it cannot be switched off")
       .range(1, 1000);
   flags_.add("--seed", options_.seed, "seed of the inputs");
   flags_.add("-T,--timeout", options_.time_limit_seconds, "seconds that a case may take; 0: no limit")
       .range(0, 1000000);
   flags_.add("--nvls", executor_choices().multicast,
-             "let libraries use NVLink multicast, which is off otherwise: some hosts do not survive it");
+             "allow NVLink multicast, which is off by default, since some hosts do not survive it");
 }
 
 void CommonOptions::declare_simulator() {
   flags_.begin(FlagGroup::simulator);
-  flags_.add(
-      "--topology", options_.topology,
-      "a file of topologies/: the machine of executor simulator, which also predicts the rows of the others");
+  flags_.add("--topology", options_.topology,
+             "a file of topologies/: the machine that executor simulator simulates, and for which the times "
+             "of measured rows are predicted");
   flags_.add("--calibrate", options_.calibrate,
-             "measure this machine first, write it to this file as a topology, and predict from it; with one "
-             "rank and --topology, its kernels alone, beside the links of that file");
+             "measure this machine, write it to this file as a topology, and predict with it; with one rank "
+             "and --topology only the kernels are measured, and the links are those of that topology");
 }
 
 void CommonOptions::declare_output() {
   flags_.begin(FlagGroup::output);
-  flags_.add("-J,--json", options_.journal, "append a JSON line for each case to this file");
+  flags_.add("-J,--json", options_.journal, "append a record for each case to this file, as a line of JSON");
   flags_.add("--csv", options_.csv, "append a line of comma-separated values for each case to this file");
-  flags_.add("--wide", options_.wide, "print all columns, wider than a terminal, and ratios to --baseline");
+  flags_.add("--wide", options_.wide, "print all columns, and ratios to --baseline");
   flags_.add("--list", list_, "print what is registered and stop");
   flags_.add("--schema", schema_, "print the keys of records as JSON and stop");
   flags_.add("--flags", print_flags_, "for the list of flags that ./run reads").hidden();
-  const Flag dry_run =
-      flags_.add("--dry-run", options_.dry_run, "check and count all schedules, run nothing");
+  const Flag dry_run = flags_.add("--dry-run", options_.dry_run,
+                                  "check the schedules and count their traffic, but run nothing");
   flags_
       .add("--trace", options_.trace,
-           "run one more round of the only case and write its steps to this file, for ui.perfetto.dev")
+           "run one more round of the only case and write its steps to this file, a Chrome trace")
       .excludes(dry_run);
   flags_
       .add("--export", exported_,
-           "write the schedules of the only case, a file a rank: FILE.0.et and so on; the format is chakra")
+           "write the schedules of the only case, one file a rank: FILE.0.et and so on; the only format is "
+           "chakra")
       .pair("FORMAT FILE");
   flags_.add("--print-schedule", options_.print_schedules, "with --dry-run: print every step too");
 }
