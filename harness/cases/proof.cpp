@@ -17,7 +17,7 @@ namespace baton {
 namespace {
 
 /// A shape whose state every rank can own a part of: rows of diagonal maps, or heads of other maps.
-/// They are more than the ranks and blocks, so that parts differ in size.
+/// There are more of them than ranks and blocks, so that parts differ in size.
 Shape shape_for(int ranks, MapKind map = MapKind::diagonal) {
   const int parts = std::max(ranks, 16) + 3;
   if (map == MapKind::diagonal) return {.heads = 1, .d_k = parts, .d_v = 2, .tokens = 1};

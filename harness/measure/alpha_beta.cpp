@@ -17,7 +17,7 @@ namespace baton {
 namespace {
 
 /// The least one-way seconds of a message of `bytes` between two ranks, the same on all processes.
-/// They make a bound, so that disturbances must not count.
+/// The least is taken, since a bound must not contain disturbances.
 double one_way_seconds(Executor& executor, const Team& team, std::int64_t bytes, int from, int to) {
   const int rounds = bytes < 4096 ? 200 : 20;
   team.wait_asleep();

@@ -14,7 +14,7 @@ class Placement;
 struct AlphaBeta;
 struct Case;
 
-/// The schedules of `bench_case` in so many blocks, built one by one. Keeps a reference to
+/// The schedules of `bench_case` in `blocks` blocks, built one by one. Keeps a reference to
 /// `bench_case`.
 ScheduleSource schedules_of(const Case& bench_case, int blocks);
 
@@ -23,7 +23,7 @@ ScheduleSource schedules_of(const Case& bench_case, int blocks);
 /// alpha-beta model, halved until it can be simulated.
 int best_blocks_on(const Case& bench_case, const Topology& topology);
 
-/// The least time that the links allow `bench_case` in so many blocks where its ranks fill several
+/// The least time that the links allow `bench_case` in `blocks` blocks where its ranks fill several
 /// hosts, each message counted with the link that it takes. Empty on one host, for other
 /// placements, and for natives.
 std::optional<double> bound_over_hosts(const Case& bench_case, int blocks, const AlphaBeta& model,
@@ -39,7 +39,7 @@ struct Prediction {
   std::string extrapolated;
 };
 
-/// The time of `bench_case` in so many blocks on `topology`; empty if it cannot be simulated.
+/// The time of `bench_case` in `blocks` blocks on `topology`; empty if it cannot be simulated.
 std::optional<Prediction> predict(const Case& bench_case, int blocks, const Topology& topology);
 
 /// The reason why the simulation of `source` goes beyond what `topology` was calibrated with: its

@@ -44,7 +44,7 @@ void refuse_records(const NamedFile& output) {
 }
 
 /// Throws UsageError if the format is not built in, if there is not exactly one case, or if the
-/// case cannot run or be told in the format.
+/// case cannot run or be written in the format.
 void require_export(const Export& asked, const std::vector<Case>& cases) {
   if (asked.format.empty()) return;
   const ExportFormat* const format = export_formats().find(asked.format);

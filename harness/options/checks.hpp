@@ -37,7 +37,7 @@ void refuse_too_many_processes(const Options& options);
 void require_outputs(const Options& options);
 
 /// Throws UsageError if the format of --export is not built in, if there is not exactly one case,
-/// if the case cannot run or be told in the format, or if a file of a rank is no place for an
+/// if the case cannot run or be written in the format, or if a file of a rank is no place for an
 /// output, is also that of another flag, or has records.
 void require_exports(const Options& options);
 

@@ -67,9 +67,9 @@ class Flag {
   std::shared_ptr<FlagRules> rules_;
 };
 
-/// What a flag takes, for those who read its values without this program.
+/// What a flag takes, for readers of its values outside of this program.
 struct FlagFacts {
-  /// Such as "-b,--min-bytes".
+  /// The names of the flag, such as "-b,--min-bytes".
   std::string names;
   /// The values behind the flag; a list counts as one.
   int values = 0;

@@ -21,7 +21,7 @@ class ErrorLines {
   /// The signal that the launcher says a process died of, such as "signal 9 (Killed)"; may be
   /// empty.
   const std::string& signal() const { return signal_; }
-  /// Which rank died of it, such as "rank 1 died of signal 9 (Killed)"; may be empty.
+  /// The rank that died and how, such as "rank 1 died of signal 9 (Killed)"; may be empty.
   const std::string& death() const { return death_; }
   /// The launcher's own words in one line: the first of its lines and of its notices that name a
   /// cause. Empty if there are none.

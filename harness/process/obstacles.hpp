@@ -11,7 +11,7 @@ namespace baton {
 void require_open_files(int processes);
 
 /// True for the first line of `mpiexec --version` of `library`, the MPI of this program such as
-/// "Open MPI v4.1.4"; also where it cannot be told.
+/// "Open MPI v4.1.4"; also if the line names no known MPI.
 bool is_mpiexec_of(const std::string& library, const std::string& version);
 
 /// Why no launch on this host can start ranks, as the exit code and the report of one show that

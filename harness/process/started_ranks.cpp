@@ -15,7 +15,7 @@
 namespace baton {
 namespace {
 
-/// The rank that Open MPI has told a process; -1 if it has told none, or not yet.
+/// The rank in Open MPI's variables of a process; -1 if there is none yet.
 int rank_of(pid_t process) {
   constexpr std::string_view rank = "OMPI_COMM_WORLD_RANK=";
   std::ifstream environment("/proc/" + std::to_string(process) + "/environ");

@@ -39,7 +39,7 @@ void tell(const std::vector<std::string>& ignored) {
 }  // namespace
 
 bool is_of_surroundings(std::string_view name, bool in_open_mpi) {
-  // Those of Slurm, PBS, LSF, SGE, LoadLeveler and Cobalt, and those of MPICH and PMIx.
+  // Prefixes of variables of Slurm, PBS, LSF, SGE, LoadLeveler, Cobalt, MPICH and PMIx.
   if (starts_with_one_of(name, {"SLURM_", "PBS_", "LSB_", "PE_HOSTFILE", "LOADL_", "COBALT_", "PMI_", "HYDI_",
                                 "MPI_LOCAL", "HYDRA_HOST_FILE"}))
     return true;

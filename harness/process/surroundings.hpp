@@ -16,8 +16,8 @@ namespace baton {
 /// outer launch where `in_open_mpi`.
 bool is_of_surroundings(std::string_view name, bool in_open_mpi);
 
-/// Removes such variables from the environment of this process, and says which of them told of a
-/// launch of one rank. Only the first call does so.
+/// Removes the variables of outer launchers from the environment of this process, and prints which
+/// of them named a launch of one rank. Only the first call does so.
 void leave_surroundings();
 
 }  // namespace baton

@@ -52,7 +52,7 @@ std::string version();
 std::string commit();
 inline constexpr const char* unknown_commit = "unknown";
 
-/// Why nothing tells the commit, with the words of git, and what follows from that.
+/// The reason why git could not name the commit, with the message of git, and what follows.
 std::string commit_lacks();
 
 /// The executors that the build for GPUs alone has.

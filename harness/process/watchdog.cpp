@@ -33,8 +33,8 @@ struct CrashContext {
   std::vector<int> here;            // the ranks on this host
   int place = 0;                    // of this rank among them
   int hosts = 1;
-  Bootstrap* bootstrap = nullptr;  // its beats tell of ranks elsewhere
-  int lost_rank = -1;              // one that a beat found
+  Bootstrap* bootstrap = nullptr;  // its heartbeats find lost ranks elsewhere
+  int lost_rank = -1;              // one that a heartbeat found
   int rank = 0;
   int limit_seconds = 0;
   time_t case_began = 0;  // on the monotonic clock
@@ -95,7 +95,8 @@ bool report_silent_host(int too_long) {
   return true;
 }
 
-/// Reports the rank that a beat found lost, unless it was seen gone or stopped; false otherwise.
+/// Reports the rank that a heartbeat found lost, unless it was seen gone or stopped; false
+/// otherwise.
 bool report_lost_rank(std::string_view what) {
   const int lost = context.lost_rank;
   if (lost < 0 || is_in(ProcessState::gone, lost) || is_in(ProcessState::stopped, lost)) return false;

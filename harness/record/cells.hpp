@@ -44,7 +44,8 @@ std::string with_interval(const Ratio& ratio);
 /// line has a line of its own. Ends with a line break.
 std::string wrapped(const std::string& text, const std::string& indent, int columns = terminal_columns);
 
-/// Such as "1 rank" and "4 ranks", or with a plural of its own, "2 launches".
+/// A count with its noun, such as "1 rank" and "4 ranks", or with a plural of its own, "2
+/// launches".
 std::string quantity(std::int64_t count, const std::string& noun, const std::string& plural = {});
 
 }  // namespace baton

@@ -51,7 +51,7 @@ std::string title_of_mode(const std::string& mode) {
   return "# overlapped: as published\n";
 }
 
-/// Which of all columns are over the launches of a run.
+/// The columns that summarise all launches of a run.
 std::string note_of_wide(int launches) {
   return fmt::format(
       "# Mean, median, interval, min to max, p50 to p99, hidden share, time over dp, exposed time and the "
