@@ -22,7 +22,8 @@ struct StartSkew {
 };
 
 /// Measures how far apart the ranks leave `Executor::synchronise`. The clocks of other hosts are
-/// compared with rank 0's: the fastest of 100 round trips gives the difference with the least error.
+/// compared with rank 0's: the fastest of 100 round trips gives the difference with the least
+/// error.
 /// Collective over the team.
 StartSkew measure_start_skew(Executor& executor, const Team& team, const Placement& placement);
 

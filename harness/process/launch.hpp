@@ -56,8 +56,8 @@ struct LaunchEnd {
 
 /// A file that a launch writes, and a function that is called whenever it has grown, at least every
 /// ten seconds, and when the reader of the standard output leaves. Its argument is true if
-/// all ranks ended seconds ago. If it returns false, the launch is ended: by SIGTERM, and by SIGKILL
-/// if it still runs after ten seconds. An empty function does nothing.
+/// all ranks ended seconds ago. If it returns false, the launch is ended: by SIGTERM, and by
+/// SIGKILL if it still runs after ten seconds. An empty function does nothing.
 struct Followed {
   std::string file;
   std::function<bool(bool ranks_are_gone)> go_on;

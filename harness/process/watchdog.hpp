@@ -16,8 +16,8 @@ void announce_failure();
 /// that nothing runs beside a measured round but a handler of a few microseconds once a second
 /// (SIGALRM): it compares the time with the limit, every few seconds looks whether the next rank
 /// of this host still runs, and sends the heartbeat of the bootstrap, which finds lost ranks of
-/// other hosts. The first ranks of several hosts send signs of life to one another, so that a report
-/// names a host that is silent. SIGTERM means that a launcher ends the survivors of a dead rank,
+/// other hosts. The first ranks of several hosts send signs of life to one another, so that a
+/// report names a host that is silent. SIGTERM means that a launcher ends the survivors of a dead rank,
 /// SIGUSR1 that another rank has reported, SIGINT that the user interrupts a process without a
 /// launcher.
 class Watchdog {
