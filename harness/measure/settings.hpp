@@ -14,8 +14,8 @@ namespace baton {
 using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
 /// Selects from `variables`, each "NAME=value", the ones that steer MPI, NCCL, UCX, threads,
-/// products or the C library. Only known names are kept, so no secret is. What a launcher or this suite sets
-/// itself is left out, and of libraries to load before others the names alone are kept.
+/// products or the C library. Only known names are kept, so no secret is. What a launcher or this
+/// suite sets itself is left out, and of libraries to load before others the names alone are kept.
 NamedValues steering_variables(const std::vector<std::string>& variables);
 
 /// The variables of this process.

@@ -95,8 +95,7 @@ bool report_silent_host(int too_long) {
   return true;
 }
 
-/// Reports the rank that a heartbeat found lost, unless it was seen gone or stopped; false
-/// otherwise.
+/// Reports the rank that a heartbeat found lost, unless it was seen gone or stopped; else false.
 bool report_lost_rank(std::string_view what) {
   const int lost = context.lost_rank;
   if (lost < 0 || is_in(ProcessState::gone, lost) || is_in(ProcessState::stopped, lost)) return false;

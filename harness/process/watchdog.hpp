@@ -17,9 +17,9 @@ void announce_failure();
 /// (SIGALRM): it compares the time with the limit, every few seconds looks whether the next rank
 /// of this host still runs, and sends the heartbeat of the bootstrap, which finds lost ranks of
 /// other hosts. The first ranks of several hosts send signs of life to one another, so that a
-/// report names a host that is silent. SIGTERM means that a launcher ends the survivors of a dead rank,
-/// SIGUSR1 that another rank has reported, SIGINT that the user interrupts a process without a
-/// launcher.
+/// report names a host that is silent. SIGTERM means that a launcher ends the survivors of a dead
+/// rank, SIGUSR1 that another rank has reported, SIGINT that the user interrupts a process without
+/// a launcher.
 class Watchdog {
  public:
   /// Begins to watch. `limit_seconds` is the limit of each case, 0 for none. `keeps` says, for an
