@@ -76,6 +76,7 @@ void add_case(Result& result, const Case& bench_case, int warmup, int rounds) {
   result.set("state_bytes", bench_case.workload->state_bytes());
   result.set("blocks", 1);
   if (bench_case.blocks != auto_blocks) result.set("blocks_asked", bench_case.blocks);
+  result.set("predicted_seconds", nullptr);
   result.set("start_skew_seconds", 0.0);
 }
 
@@ -128,7 +129,7 @@ void add_verified_case(Result& result, const Case& smaller) {
 
 void add_times(Result& result, const Case& bench_case, const Samples& samples) {
   const Summary summary = summarise(samples.seconds);
-  result.set("seconds", rounded(samples.seconds));
+  result.set("seconds", samples.seconds);
   Json ranks = Json::array();
   for (const auto& row : samples.rank_seconds) ranks.push_back(rounded(row));
   result.set("rank_seconds", std::move(ranks));
@@ -139,6 +140,10 @@ void add_times(Result& result, const Case& bench_case, const Samples& samples) {
   if (samples.reading_names.empty()) return;
   result.set("device_before", readings(samples, samples.readings_before));
   result.set("device_after", readings(samples, samples.readings_after));
+}
+
+void round_times(Result& result) {
+  if (result.is_timed()) result.set("seconds", rounded(result.value<std::vector<double>>("seconds")));
 }
 
 void set_summary(Result& result, const Summary& summary) {

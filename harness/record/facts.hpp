@@ -63,6 +63,8 @@ void add_verification(Result& result, const Comparison& found, double seconds);
 void add_verified_case(Result& result, const Case& smaller);
 /// Sets the times of all rounds, their statistics, and the readings of devices.
 void add_times(Result& result, const Case& bench_case, const Samples& samples);
+/// Shortens the times of rounds for a record. Comparisons are made before.
+void round_times(Result& result);
 /// Sets the statistics of rounds, of one launch or of several.
 void set_summary(Result& result, const Summary& summary);
 /// Sets the bandwidths of a case that moves a payload in `median` seconds.

@@ -93,6 +93,7 @@ void Collector::end(int index, Result result) {
   Result kept = result;
   kept.remove("rank_seconds");  // no row shows it
   results_.end(index, std::move(kept));
+  round_times(result);
   const Result::Json record = result.json();
   journal_.append(record.dump(-1, ' ', false, Result::Json::error_handler_t::replace));
   csv_.append(record);

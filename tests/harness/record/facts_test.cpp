@@ -142,4 +142,12 @@ TEST(Facts, RoundsBackToBackAreBoundByBytesAlone) {
   EXPECT_DOUBLE_EQ(*bound_seconds(made.bench_case, made.traffic), (2 << 20) / 1e9);
 }
 
+TEST(Facts, RoundsAreShortenedForRecordsAlone) {
+  Result result = made_case({1.23456789e-6}).result();
+  EXPECT_EQ(result.value<std::vector<double>>("seconds"), std::vector<double>{1.23456789e-6});
+  round_times(result);
+  EXPECT_EQ(result.value<std::vector<double>>("seconds"), std::vector<double>{1.2346e-6});
+  EXPECT_EQ(result.real("median_seconds"), 1.23456789e-6);
+}
+
 }  // namespace
