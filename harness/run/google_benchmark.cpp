@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <set>
@@ -35,7 +36,7 @@ class QuietReporter : public benchmark::BenchmarkReporter {
 /// Gives the library the user's flags and then `more`. The library's own defaults stand before
 /// them, since variables of the environment would set others.
 void initialise(const Options& options, std::vector<std::string> more) {
-  std::vector<std::string> flags{"bench",
+  std::vector<std::string> flags{std::filesystem::read_symlink("/proc/self/exe"),
                                  "--benchmark_list_tests=false",
                                  "--benchmark_filter=",
                                  "--benchmark_out=",
