@@ -23,7 +23,6 @@ class BadInput(unittest.TestCase):
         self.refuse("--collectives", "all_scam", words="did you mean 'all_scan'?")
         self.refuse("--executor", "pear", words="unknown executor 'pear'")
         self.refuse("--benchmark_filte=x", words="benchmark_filte")
-        self.refuse("--benchmark_repetitions=2", words="--benchmark_repetitions is not for several ranks")
         self.refuse("--ranks", "2", *SMALL, "--benchmark_filter=nothing", words="matches no case")
 
     def test_sizes(self):
