@@ -192,7 +192,8 @@ class Operators(unittest.TestCase):
         overlapped = by_mode["overlapped"]
         self.assertIsNotNone(overlapped["ratio"])
         exposed, alone = (by_mode[mode]["median_seconds"] for mode in ("exposed", "compute_only"))
-        if exposed > alone:
+        if overlapped["hidden"] is not None:  # the rounds tell that waiting for the exchange takes longer
+            self.assertGreater(exposed, alone)
             self.assertAlmostEqual(overlapped["hidden"], (exposed - overlapped["median_seconds"]) / (exposed - alone))
 
     def test_layers_with_a_delta_rule_are_contests_of_their_own(self):
