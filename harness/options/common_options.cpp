@@ -19,7 +19,6 @@
 #include "harness/process/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/fields.hpp"
-#include "harness/run/google_benchmark.hpp"
 
 namespace baton {
 namespace {
@@ -67,6 +66,16 @@ std::vector<int> block_counts(const std::vector<std::string>& words) {
     counts.push_back(count);
   }
   return counts;
+}
+
+/// Takes Google Benchmark's arguments out of `arguments`.
+std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments) {
+  std::vector<std::string> taken;
+  std::erase_if(arguments, [&](const std::string& one) {
+    if (one.starts_with("--benchmark_")) taken.push_back(one);
+    return one.starts_with("--benchmark_");
+  });
+  return taken;
 }
 
 void print_backends() {

@@ -96,19 +96,12 @@ void refuse_odd_values(const Options& options) {
 
 }  // namespace
 
-std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments) {
-  std::vector<std::string> taken;
-  std::erase_if(arguments, [&](const std::string& one) {
-    if (one.starts_with("--benchmark_")) taken.push_back(one);
-    return one.starts_with("--benchmark_");
-  });
-  return taken;
-}
-
 bool select_cases(Options& options) {
   if (options.benchmark_arguments.empty()) return true;
   refuse_odd_values(options);
-  const bool lists = has_flag(options, "--benchmark_list_tests");
+  const bool lists = has_flag(options, "--benchmark_list_tests") &&
+                     !has_flag(options, "--benchmark_list_tests=f") &&
+                     !has_flag(options, "--benchmark_list_tests=0");
   initialise(options, {"--benchmark_list_tests=true", "--benchmark_out="});
   register_cases(options, {});
   QuietReporter reporter;

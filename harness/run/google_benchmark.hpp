@@ -3,16 +3,10 @@
 // results. Cases are timed outside of it, and it gets their times when all have been measured.
 #pragma once
 
-#include <string>
-#include <vector>
-
 namespace baton {
 
 class Results;
 struct Options;
-
-/// Takes Google Benchmark's arguments out of `arguments`.
-std::vector<std::string> take_benchmark_arguments(std::vector<std::string>& arguments);
 
 /// Leaves those cases of `options` that --benchmark_filter selects. False if --benchmark_list_tests
 /// asked for their names, which rank 0 has printed. Throws UsageError for a flag that Google
