@@ -19,7 +19,7 @@ import sys
 # What is no work on the value, by the names of files: it comes before the case or beside its row.
 ASIDE = {
     "parsing of flags": r"harness/options/",
-    "heading of the table": r"harness/run/heading\.",
+    "heading of the table": r"harness/(run/heading|runners/link_lines)\.",
     "report of a failure": r"harness/process/(watchdog|heartbeat|started_ranks|last_words|error_lines|report_line)\.|harness/run/failure\.",
     "resume": r"harness/run/(resume|journal)\.",
     "progress": r"harness/\w+/progress\.",

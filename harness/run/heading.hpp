@@ -3,30 +3,14 @@
 // cases of a contest share above its rows.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
-
-#include "harness/measure/alpha_beta.hpp"
-#include "harness/measure/hosts.hpp"
 
 namespace baton {
 
 class AxisValues;
-class Device;
 struct Case;
 struct Options;
-
-/// Measurements of the links between ranks.
-struct RankLinks {
-  AlphaBeta model;
-  StartSkew start_skew;
-  std::optional<HostsOfRanks> hosts;
-};
-
-/// The lines above the table that describe the links of the executor called `name`; `device` is
-/// null for processors.
-std::string link_lines(const std::string& name, int ranks, const Device* device, const RankLinks& links);
 
 /// The lines above the table: the machine, and what all of `options.cases` share. At most 100
 /// columns.

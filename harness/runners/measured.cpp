@@ -17,9 +17,9 @@
 #include "harness/measure/samples.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/placement.hpp"
-#include "harness/run/heading.hpp"
 #include "harness/runners/calibrator.hpp"
 #include "harness/runners/link_check.hpp"
+#include "harness/runners/link_lines.hpp"
 #include "harness/runners/runner.hpp"
 
 namespace baton {
