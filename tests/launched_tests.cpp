@@ -13,7 +13,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/exit_codes.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 #include "tests/held_out_seed.hpp"
 #include "tests/relaunch.hpp"

@@ -43,7 +43,8 @@ MATRICES = "collectives/executors/cuda/matrices.hpp"  # host code: which product
 CUDA_STEPS = ("collectives/executors/cuda/kernel.cuh", "collectives/executors/cuda/error.cuh")
 SHAPES = ("collectives/schedule/slice.hpp", "collectives/schedule/kernel.hpp", "collectives/schedule/errors.hpp")
 
-ROOMS = tuple(f"harness/{room}" for room in ("", "cases/", "layers/", "measure/", "models/", "options/", "process/", "record/", "run/", "runners/"))
+ROOMS = tuple(f"harness/{room}" for room in ("", "cases/", "layers/", "machine/", "measure/", "models/", "options/", "process/",
+                                             "record/", "run/", "runners/", "schema/"))
 
 # A folder's own headers may always be included; the most specific folder decides about the others.
 RULES = {
@@ -96,8 +97,8 @@ DEVICE = RULES["sp_methods/kernels/device"]
 RULES["sp_methods/kernels/device/cudnn"] = rule(*DEVICE.headers, SEARCH, libraries=SYSTEM | {"CUDA", "cuDNN"})
 RULES["sp_methods/models/kernels/device"] = rule(*DEVICE.headers, SEARCH, "sp_methods/models/kernels/",
                                                  libraries=SYSTEM | {"CUDA", "cuBLAS"})
-RULES["harness/doctor"] = rule(SCHEDULE, EXECUTOR, "harness/process/", "harness/options/", "harness/measure/",
-                               "harness/record/cells.hpp", libraries=SYSTEM | {"fmt", "JSON"})
+RULES["harness/doctor"] = rule(SCHEDULE, EXECUTOR, "harness/machine/", "harness/process/", "harness/options/",
+                               "harness/measure/", "harness/record/cells.hpp", libraries=SYSTEM | {"fmt", "JSON"})
 # What one room of the harness may include beside what all of them may.
 RULES["harness/options"] = RULES["harness"]._replace(libraries=WRITING | {"CLI11"})
 RULES["harness/layers"] = RULES["harness"]._replace(headers=(*RULES["harness"].headers, "sp_methods/"))
@@ -105,9 +106,9 @@ RULES["harness/models"] = RULES["harness/layers"]._replace(
     headers=(*RULES["harness/layers"].headers, "sp_methods/kernels/reference/", "sp_methods/models/",
              "sp_methods/models/kernels/", "sp_methods/models/reference/"))
 RULES["harness/run"] = RULES["harness"]._replace(libraries=WRITING | {"Google Benchmark"})
-RULES["harness/record"] = rule(*RULES["harness"].headers, "harness/record/fields/", libraries=WRITING | {"protocol buffers"})
-RULES["harness/record/fields"] = rule()  # the schema's lists, which fields.hpp alone puts together
-RULES["harness/process"] = rule(*RULES["harness"].headers, "baton_build.hpp", libraries=WRITING)  # written by CMake
+RULES["harness/record"] = RULES["harness"]._replace(libraries=WRITING | {"protocol buffers"})
+RULES["harness/schema"] = rule(libraries=STD | {"fmt", "JSON"})
+RULES["harness/machine"] = rule(*RULES["harness"].headers, "baton_build.hpp", libraries=WRITING)  # written by CMake
 
 INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 BACKEND_SWITCH = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NCCL|MPI)")
@@ -174,6 +175,18 @@ class Layering(unittest.TestCase):
     def test_every_rule_is_of_a_folder_that_is_there(self):
         folders = {own_folder(path) for path in cpp(*PRODUCT)}
         self.assertFalse([folder for folder in RULES if not any(one.startswith(folder + "/") for one in folders)])
+
+    def test_no_folders_include_one_another_in_a_circle(self):
+        floors = graphlib.TopologicalSorter()
+        for path, text in cpp(*PRODUCT).items():
+            folders = {floor_of(header) for header in re.findall(r'#include "([^"]+)"', text) if "/" in header}
+            floors.add(floor_of(path), *(folders - {floor_of(path)}))
+        floors.prepare()  # throws CycleError
+
+
+def floor_of(path):
+    """The folder of a file by its first two names: what lies below is a part of it."""
+    return "/".join(path.split("/")[:-1][:2])
 
 
 def python_imports(path):

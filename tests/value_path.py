@@ -24,8 +24,8 @@ ASIDE = {
     "resume": r"harness/run/(resume|journal)\.",
     "progress": r"harness/\w+/progress\.",
     "export": r"harness/record/(chakra|export|csv)\.",
-    "probes of the machine": r"harness/measure/(probes|alpha_beta|hosts|prediction|settings)\.|harness/runners/calibrator\."
-                             r"|harness/process/(conditions|obstacles|placement|shared_folder|surroundings|system)\."
+    "probes of the machine": r"harness/measure/(probes|alpha_beta|hosts|prediction)\.|harness/runners/calibrator\."
+                             r"|harness/machine/|harness/process/(obstacles|shared_folder|surroundings)\."
                              r"|collectives/executors/(mpi/)?(control_group|control_variables|cores|settings_in_force|transport)\.",
 }
 

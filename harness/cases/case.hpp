@@ -11,7 +11,7 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/executors/executor.hpp"
-#include "harness/record/axis_values.hpp"
+#include "harness/cases/axis_values.hpp"
 
 namespace baton {
 

@@ -14,7 +14,7 @@
 #include "harness/doctor/host.hpp"
 #include "harness/doctor/links_probe.hpp"
 #include "harness/measure/hosts.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton::doctor {

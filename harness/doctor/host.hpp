@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/doctor/readings.hpp"
-#include "harness/process/conditions.hpp"
+#include "harness/machine/conditions.hpp"
 
 namespace baton::doctor {
 

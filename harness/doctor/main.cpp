@@ -20,7 +20,7 @@
 #include "harness/process/launch.hpp"
 #include "harness/process/obstacles.hpp"
 #include "harness/process/output.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/watchdog.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/cells.hpp"

@@ -12,7 +12,7 @@
 #include "harness/options/checks.hpp"
 #include "harness/options/common_options.hpp"
 #include "harness/options/grid.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 namespace baton {
 namespace {

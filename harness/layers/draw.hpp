@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "harness/record/axis_values.hpp"
+#include "harness/cases/axis_values.hpp"
 #include "sp_methods/layer_inputs.hpp"
 
 namespace baton {

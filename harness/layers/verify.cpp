@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "harness/cases/fold.hpp"
-#include "harness/process/conditions.hpp"
+#include "harness/machine/conditions.hpp"
 
 namespace baton {
 namespace {

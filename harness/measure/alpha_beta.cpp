@@ -11,7 +11,7 @@
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/timing.hpp"
 #include "harness/measure/probes.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 
 namespace baton {
 namespace {

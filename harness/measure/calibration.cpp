@@ -26,7 +26,7 @@
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/curves.hpp"
 #include "harness/measure/probes.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 
 namespace baton {
 namespace {

@@ -16,7 +16,7 @@
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/transport.hpp"
 #include "harness/measure/alpha_beta.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 
 namespace baton {
 namespace {

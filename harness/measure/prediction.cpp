@@ -10,7 +10,7 @@
 
 #include "harness/cases/case.hpp"
 #include "harness/measure/alpha_beta.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 
 namespace baton {
 namespace {

@@ -15,7 +15,7 @@
 #include "harness/options/common_options.hpp"
 #include "harness/options/grid.hpp"
 #include "harness/options/names.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/record/cells.hpp"
 
 namespace baton {

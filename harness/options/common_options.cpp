@@ -15,10 +15,10 @@
 #include "harness/options/grid.hpp"
 #include "harness/options/names.hpp"
 #include "harness/options/settings.hpp"
-#include "harness/process/conditions.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/conditions.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
-#include "harness/record/fields.hpp"
+#include "harness/schema/fields.hpp"
 
 namespace baton {
 namespace {

@@ -9,7 +9,7 @@
 #include <charconv>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 namespace baton {
 namespace {

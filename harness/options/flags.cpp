@@ -13,7 +13,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/texts.hpp"
 #include "harness/options/flag_values.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/cells.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/texts.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 namespace baton {
 namespace {

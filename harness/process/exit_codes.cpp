@@ -11,7 +11,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/output.hpp"
 #include "harness/process/report_line.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/watchdog.hpp"
 
 namespace baton {

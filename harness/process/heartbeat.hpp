@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {

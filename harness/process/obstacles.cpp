@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 namespace baton {
 namespace {

@@ -18,7 +18,7 @@
 #include <memory>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 namespace baton {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "collectives/executors/host/process_state.hpp"
 #include "harness/process/heartbeat.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/process/report_line.hpp"
 
 namespace baton {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/record/fields.hpp"
+#include "harness/schema/fields.hpp"
 
 namespace baton {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/record/fields.hpp"
+#include "harness/schema/fields.hpp"
 
 namespace baton {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "harness/cases/case.hpp"
 #include "harness/process/output.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 namespace baton {
 

@@ -15,8 +15,8 @@
 #include "harness/measure/hosts.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/measure/statistics.hpp"
-#include "harness/process/conditions.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/conditions.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/record/result.hpp"
 
 namespace baton {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 namespace baton {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/record/fields.hpp"
+#include "harness/schema/fields.hpp"
 
 namespace baton {
 

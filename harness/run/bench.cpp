@@ -10,7 +10,7 @@
 #include "harness/options/options.hpp"
 #include "harness/process/exit_codes.hpp"
 #include "harness/process/output.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/export.hpp"
 #include "harness/run/collector.hpp"

@@ -7,7 +7,7 @@
 
 #include "harness/cases/proof.hpp"
 #include "harness/options/options.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/facts.hpp"
 #include "harness/run/resume.hpp"

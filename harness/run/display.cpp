@@ -10,7 +10,7 @@
 
 #include "collectives/executors/timing.hpp"
 #include "harness/options/options.hpp"
-#include "harness/process/conditions.hpp"
+#include "harness/machine/conditions.hpp"
 #include "harness/record/cells.hpp"
 #include "harness/record/columns.hpp"
 #include "harness/run/results.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "harness/process/report_line.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 namespace baton {
 namespace {

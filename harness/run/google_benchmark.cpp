@@ -13,7 +13,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/options/options.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/run/results.hpp"
 

@@ -11,8 +11,8 @@
 #include "harness/cases/case.hpp"
 #include "harness/measure/hosts.hpp"
 #include "harness/options/options.hpp"
-#include "harness/process/conditions.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/conditions.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/cells.hpp"
 

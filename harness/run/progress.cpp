@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/record/cells.hpp"
 #include "harness/run/results.hpp"
 

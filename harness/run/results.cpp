@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {

@@ -6,7 +6,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "collectives/simulator/topology/topology.hpp"
 #include "harness/options/options.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/export.hpp"
 #include "harness/runners/measured.hpp"

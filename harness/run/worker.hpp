@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/process/watchdog.hpp"
 #include "harness/run/channel.hpp"
 

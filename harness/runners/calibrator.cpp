@@ -10,8 +10,8 @@
 #include "harness/measure/calibration.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/output.hpp"
-#include "harness/process/placement.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/placement.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/record/cells.hpp"
 
 namespace baton {

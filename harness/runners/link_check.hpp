@@ -8,8 +8,8 @@
 #include "collectives/executors/team.hpp"
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/samples.hpp"
-#include "harness/process/conditions.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/conditions.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/runners/runner.hpp"
 
 namespace baton {

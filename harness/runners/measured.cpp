@@ -16,7 +16,7 @@
 #include "harness/measure/prediction.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/options/options.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/runners/calibrator.hpp"
 #include "harness/runners/link_check.hpp"
 #include "harness/runners/link_lines.hpp"

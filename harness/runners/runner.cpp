@@ -9,7 +9,7 @@
 #include "harness/cases/verify.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/output.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/record/trace.hpp"
 
 namespace baton {

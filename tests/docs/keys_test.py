@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schema of records is one: harness/record/fields.hpp, which a bench prints, its committed copy and the docs agree.
+"""The schema of records is one: harness/schema/fields.hpp, which a bench prints, its committed copy and the docs agree.
 
   tests/docs/keys_test.py BENCH            tests it
   tests/docs/keys_test.py --write BENCH    rewrites the copy and the table of docs/metrics/keys.md: run it to mend a failure

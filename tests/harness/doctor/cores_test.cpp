@@ -6,7 +6,7 @@
 #include <hwloc.h>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/process/conditions.hpp"
+#include "harness/machine/conditions.hpp"
 
 namespace baton::doctor {
 namespace {

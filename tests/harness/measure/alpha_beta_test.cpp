@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "collectives/executors/cuda/floor.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 #include "tests/harness/measure/known_machine.hpp"
 
 namespace {

@@ -12,7 +12,7 @@
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/calibration.hpp"
 #include "harness/measure/prediction.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/process/world.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
 #include "tests/harness/measure/known_machine.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "harness/measure/alpha_beta.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/process/world.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
 #include "tests/harness/measure/known_machine.hpp"

@@ -10,7 +10,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/calibration.hpp"
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/process/world.hpp"
 #include "tests/harness/measure/known_machine.hpp"
 

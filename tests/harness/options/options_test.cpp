@@ -9,7 +9,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/options.hpp"
 #include "harness/options/checks.hpp"
-#include "harness/process/conditions.hpp"
+#include "harness/machine/conditions.hpp"
 #include "tests/harness/options/parse.hpp"
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include "collectives/executors/executor.hpp"
 #include "harness/layers/options.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 #include "tests/harness/options/parse.hpp"
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 namespace {
 

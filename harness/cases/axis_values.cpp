@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/record/axis_values.hpp"
+#include "harness/cases/axis_values.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema of records: every key, in the order in which a record has them, as the files of
-// fields/ list them. Writer, reader, CSV, tables, names of cases, docs/metrics.md and the Python
-// package take keys from here.
+// The schema of records: every key, in the order in which a record has them, as the other files
+// of this folder list them. Writer, reader, CSV, tables, flags, names of cases, docs/metrics.md
+// and the Python package take keys from here.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
-#include "harness/record/fields/case.hpp"
-#include "harness/record/fields/machine.hpp"
-#include "harness/record/fields/names.hpp"
-#include "harness/record/fields/times.hpp"
-#include "harness/record/fields/verdict.hpp"
-#include "harness/record/fields/workload.hpp"
+#include "harness/schema/case.hpp"
+#include "harness/schema/machine.hpp"
+#include "harness/schema/names.hpp"
+#include "harness/schema/times.hpp"
+#include "harness/schema/verdict.hpp"
+#include "harness/schema/workload.hpp"
 
 namespace baton::schema {
 

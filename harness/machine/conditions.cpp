@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/process/conditions.hpp"
+#include "harness/machine/conditions.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -17,7 +17,7 @@
 
 #include "collectives/executors/control_group.hpp"
 #include "collectives/executors/timing.hpp"
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 namespace baton {
 namespace {

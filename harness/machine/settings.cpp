@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/settings.hpp"
+#include "harness/machine/settings.hpp"
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "harness/record/fields/field.hpp"
+#include "harness/schema/field.hpp"
 
 namespace baton::schema::part {
 

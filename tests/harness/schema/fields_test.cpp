@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of every kind have the keys of the schema, in its order.
-#include "harness/record/fields.hpp"
+#include "harness/schema/fields.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/record/fields.hpp"
+#include "harness/schema/fields.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "harness/record/fields.hpp"
+#include "harness/schema/fields.hpp"
 
 namespace baton {
 

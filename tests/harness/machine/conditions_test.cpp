@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/process/conditions.hpp"
+#include "harness/machine/conditions.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

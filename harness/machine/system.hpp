@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/measure/settings.hpp"
+#include "harness/machine/settings.hpp"
 
 namespace baton {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/process/placement.hpp"
+#include "harness/machine/placement.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine's facts come from /proc and from the libraries' version macros.
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

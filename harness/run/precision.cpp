@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/measure/precision.hpp"
+#include "harness/run/precision.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/process/system.hpp"
+#include "harness/machine/system.hpp"
 
 #include <gtest/gtest.h>
 
