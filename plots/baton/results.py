@@ -27,6 +27,8 @@ NEEDED_ON_GPUS = ("bound_seconds", "alpha_seconds", "beta_bytes_per_second", "ho
 BENCHES = {"collective": ("kind", "direction"),
            "operator": ("pass", "mode", "gate", "gates", "chunk", "groups", "scan"),
            "model": ("model", "line", "layers", "width", "beside", "gate", "gates", "chunk", "groups", "scan")}
+OF_METHODS = ("operator", "model")  # the benches of methods: one layer, and a model of some
+FOR_CHECKS = ("local", "local_bf16")  # the executors that run all ranks in one process, so that times are no measure
 DELTA_RULE = ("gdn", "kda", "deltanet", "rwkv7")  # whose maps have matrices
 
 # What records that compete share. The bench's text of a contest has neither the machine nor where on it ranks lie.
@@ -231,7 +233,22 @@ def wrong_in_words(record):
 
 def crowded(record):
     """Returns why a measurement is none of the exchange: ranks that shared cores or a GPU. Nothing if they did not."""
-    if (record.get("conditions") or {}).get("oversubscribed"):
+    if is_oversubscribed(record):
         return "oversubscribed"
     shared = record.get("ranks_per_gpu") or 1
     return f"{shared} ranks on a GPU" if shared > 1 else ""
+
+
+def is_oversubscribed(record):
+    """True if the record's ranks had more busy threads than cores.
+
+    Records from before `conditions` are judged by the cores of the machine: a rank of a layer on processors has two
+    busy threads, any other rank one.
+    """
+    if record["executor"] in (SIMULATOR, *FOR_CHECKS):
+        return False
+    conditions = record.get("conditions") or {}
+    if "oversubscribed" in conditions:
+        return conditions["oversubscribed"]
+    threads = record["ranks"] * (2 if record["bench"] in OF_METHODS and not record.get("device") else 1)
+    return threads > record["machine"].get("cores", threads)

@@ -66,7 +66,7 @@ def record(name="all_scan", ranks=4, milliseconds=1.0, **changes):
         "rounds": 2, "seconds": [seconds, seconds], "rank_seconds": [[seconds, seconds]] * ranks,
         "mean_seconds": seconds, "median_seconds": seconds, "ci95_seconds": [0.9 * seconds, 1.1 * seconds],
         "sent_bytes": 1, "hops": 1, "bound_seconds": seconds, "wrong": 0,
-        "machine": {"cpu": "Example CPU", "cores": 2}, "commit": "abc", "time": "2030-01-01T00:00:00Z",
+        "machine": {"cpu": "Example CPU", "cores": 64}, "commit": "abc", "time": "2030-01-01T00:00:00Z",
         "run": "a", **changes}
 
 

@@ -4,10 +4,10 @@
 A finding whose records are missing is left out.
 """
 
-from baton import exchanges, operators, results, words
+from baton import exchanges, fastest, operators, results, words
 from baton.paper.cells import digits
 from baton.paper.page import Finding
-from baton.paper.sections import gpu_exchanges, scaling, winners, zeco_operators, zeco_table2
+from baton.paper.sections import gpu_exchanges, scaling, zeco_operators, zeco_table2
 from baton.paper.sections import measured_against_predicted as prediction
 from baton.paper.sources import MANY_H100, PAPER_RANKS, by
 from baton.report import choice, ranking
@@ -119,13 +119,13 @@ def from_where(found, best):
     """Says on which ranks `best` is ahead of all others that were simulated there, the most of them first."""
     ahead = []
     for ranks in sorted(found[best], reverse=True):
-        others = [times[ranks] for name, times in found.items() if name != best and ranks in times]
-        if others and winners.TIE * found[best][ranks] < min(others):
+        one = fastest.among({name: times[ranks] for name, times in found.items() if ranks in times})
+        if one.name == best and one.runner_up and not one.tied:
             ahead.append(ranks)
         elif ahead:
             break
     if not ahead:
-        return "It is ahead of the next by less than 1 %."
+        return f"It is ahead of the next by less than {words.percent(fastest.TYPICAL_ERROR)}, the typical error of predictions."
     where = f"from {ahead[-1]:,} to {ahead[0]:,} ranks" if len(ahead) > 1 else f"on {ahead[0]:,} ranks alone"
     return f"It is ahead of all others {where}."
 

@@ -6,34 +6,32 @@ from matplotlib.patches import Patch, Rectangle
 
 from baton import looks, style, words
 from baton.paper.sections import maps
-from baton.paper.sections.winners import TIE, margin_text
 
 COLOURS = {family: looks.look(name).colour for family, name in (
     ("chain", "all_scan"), ("two-shot", "two_shot"), ("hierarchical", "hierarchical_scan"),
     ("doubling", "recursive_doubling"), ("gather", "all_gather_scan"))}
-FULL = 2.5  # the margin from which on a colour is at its strongest
-TIED = 0.35  # the strength of the colour of a method that others cannot be told from
+TIED = 0.35  # the strength of the colour of a winner that others cannot be told from
 
 
-def winners(best):
-    """{(ranks, state bytes): fastest.Fastest}"""
-    drawn = {place: (shade(COLOURS[one.name], strength(one)), margin_text(one), ink(strength(one)))
-             for place, one in best.items()}
-    families = {one.name for one in best.values()}
-    return grid(drawn, words.binary_size, "state of a rank",
-                [Patch(color=colour, label=family) for family, colour in COLOURS.items() if family in families])
+def winners(found):
+    """{(ranks, state bytes): fastest.Fastest} of families, by their colours and margins."""
+    return drawn(found, COLOURS.get, str, maps.margin_text, words.binary_size, "state of a rank", 0.46)
 
 
 def methods(found):
-    """{(ranks, tokens of a rank): fastest.Fastest}"""
-    drawn = {}
+    """{(ranks, tokens of a rank): fastest.Fastest} of methods, with their names."""
+    return drawn(found, lambda name: looks.look(name).colour, first_part, lambda one: f"{broken(one.name)}\n{maps.margin_text(one)}".rstrip(),
+                 "{:,}".format, "tokens of a rank", 0.62)
+
+
+def drawn(found, colour_of, family_of, text_of, size_text, x_label, height):
+    """Draws a cell for each place, paler where the winner has its like; the legend has the families of the winners."""
+    cells = {}
     for place, one in found.items():
         share = TIED if one.tied else 1
-        text = f"{broken(one.name)}\n{maps.margin_text(one)}".rstrip()
-        drawn[place] = shade(looks.look(first_part(one.name)).colour, share), text, ink(share)
-    names = sorted({first_part(one.name) for one in found.values()})
-    return grid(drawn, "{:,}".format, "tokens of a rank",
-                [Patch(color=looks.look(name).colour, label=name) for name in names], 0.62)
+        cells[place] = shade(colour_of(family_of(one.name)), share), text_of(one), ink(share)
+    families = sorted({family_of(one.name) for one in found.values()})
+    return grid(cells, size_text, x_label, [Patch(color=colour_of(family), label=family) for family in families], height)
 
 
 def first_part(name):
@@ -49,11 +47,11 @@ def broken(name):
     return name if len(name) <= 14 or cut < 0 else f"{name[:cut + 1]}\n{name[cut + 1:]}"
 
 
-def grid(drawn, size_text, x_label, handles, height=0.46):
+def grid(cells, size_text, x_label, handles, height):
     """Draws {(ranks, size): (colour, text, colour of the text)} as cells, `height` inches each."""
-    ranks, sizes = (sorted({place[axis] for place in drawn}) for axis in (0, 1))
+    ranks, sizes = (sorted({place[axis] for place in cells}) for axis in (0, 1))
     figure, axes = style.subplots((9, 1.4 + height * len(ranks)))
-    for (count, size), (colour, text, of_text) in drawn.items():
+    for (count, size), (colour, text, of_text) in cells.items():
         x, y = sizes.index(size), ranks.index(count)
         axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=colour, edgecolor="none"))
         axes.text(x, y, text, ha="center", va="center", fontsize=8, color=of_text)
@@ -67,13 +65,6 @@ def grid(drawn, size_text, x_label, handles, height=0.46):
     axes.set_ylabel("ranks")
     style.legend_below(axes, handles, ncols=min(len(handles), 5))
     return figure
-
-
-def strength(one):
-    """Returns the strength of the colour: faint at a tie, full from the margin FULL on."""
-    if one.margin < TIE:
-        return 0.25
-    return 0.35 + 0.65 * min(1.0, (one.margin - 1) / (FULL - 1))
 
 
 def ink(share):

@@ -6,9 +6,9 @@ A sentence never says more than the intervals do, and no simulated number stands
 
 import collections
 
-from baton import cases, words
+from baton import cases, results, words
 from baton.report import axes, certainty, choice, costs, findings, growth, layout, one_gpu, settings
-from baton.report.comparisons import FOR_CHECKS, LINEAR, SCAN
+from baton.report.comparisons import LINEAR, SCAN
 from baton.report.layout import MUST, Sentence
 
 HEAD, ONE_GPU, EXCHANGE, LAYER, MODEL = "ANSWER", "One GPU", "Exchange", "Layer", "Model"
@@ -71,7 +71,7 @@ def head(session, used):
     if not session.measured:
         return f"{origin}. Nothing was measured: all rows are simulated."
     crowded = [record for record in session.measured if cases.state_of(record) == cases.TIMED
-               and certainty.is_oversubscribed(record)]
+               and results.is_oversubscribed(record)]
     if not used and crowded:
         return (f"{origin}. THIS RUN PROVES NOTHING ABOUT SPEED: {certainty.ranks_on_cores(crowded)} had more busy threads than "
                 "cores, so times show who waited for a core.")
@@ -151,8 +151,8 @@ def unsaid(ran):
     if not timed:
         skipped = [record["skipped"] for record in ran if "skipped" in record]
         return f"No row has a time: {ran[0]['name']} was skipped: {skipped[0]}." if len(skipped) == len(ran) else "No row has a time."
-    if all(map(certainty.is_oversubscribed, timed)):  # the head or the caveats say which ranks on which cores
+    if all(map(results.is_oversubscribed, timed)):  # the head or the caveats say which ranks on which cores
         return "Nothing can be said: its ranks had more busy threads than cores."
-    if all(record["executor"] in FOR_CHECKS for record in timed):
+    if all(record["executor"] in results.FOR_CHECKS for record in timed):
         return f"Nothing can be said of speed: {timed[0]['executor']} runs all ranks in one process, for checks and not for times."
     return "Nothing can be said: each row had too few cores, or too few GPUs, for its ranks."

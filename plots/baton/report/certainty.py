@@ -5,7 +5,7 @@ import collections
 
 from baton import cases, limits, results, schema, words
 from baton.report import axes, choice
-from baton.report.comparisons import FOR_CHECKS, LINEAR, METHODS, SOFTMAX, is_oversubscribed
+from baton.report.comparisons import LINEAR, SOFTMAX
 
 SUBJECTS = {"collective": "exchanges", "operator": "layers", "model": "models"}
 UNEQUAL = 1.10  # rows of equal local work that lie further apart were not measured alike
@@ -46,7 +46,7 @@ def past_shared_memory(timed):
 
 def left_out(timed):
     """Rows of ranks that had too few cores, and of several ranks on one GPU."""
-    crowded = [record for record in timed if is_oversubscribed(record)]
+    crowded = [record for record in timed if results.is_oversubscribed(record)]
     if not crowded:
         return shared(timed)
     return (f"{words.count(rows_of(crowded), 'oversubscribed row')} left out: more busy threads than cores "
@@ -55,7 +55,7 @@ def left_out(timed):
 
 def for_checks(timed):
     """Rows of executors whose times are no measure."""
-    found = [record for record in timed if record["executor"] in FOR_CHECKS]
+    found = [record for record in timed if record["executor"] in results.FOR_CHECKS]
     return f"{words.count(rows_of(found), 'row')} of {found[0]['executor']} left out: all ranks in one process, for checks." if found else ""
 
 
@@ -72,7 +72,7 @@ def ranks_on_cores(records):
     for bench, subject in SUBJECTS.items():
         found = [record for record in records if record["bench"] == bench]
         ranks = sorted({record["ranks"] for record in found})
-        both = bench in METHODS and all(schema.value(record, "threads_per_rank") == 2 for record in found)
+        both = bench in results.OF_METHODS and all(schema.value(record, "threads_per_rank") == 2 for record in found)
         threads = " with two busy threads each" * both
         if ranks:
             alike[f"{words.names(map(str, ranks))} ranks{threads}"].append(subject)

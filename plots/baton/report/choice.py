@@ -9,8 +9,8 @@ prove nothing, of oversubscribed ranks for example, are never chosen.
 import collections
 import math
 
-from baton import schema
-from baton.report.comparisons import LINEAR, METHODS, SCAN, SOFTMAX
+from baton import results, schema
+from baton.report.comparisons import LINEAR, SCAN, SOFTMAX
 from baton.report.rows import EXPOSED
 
 # All comparisons of one work, and the one among them that stands for all.
@@ -26,7 +26,7 @@ def questions(session, bench, simulated=False):
     for comparison in session.comparisons:
         if comparison["bench"] == bench and comparison.is_simulated == simulated and says_something(comparison):
             works[work_of(comparison)].append(comparison)
-    choose = the_layer if bench in METHODS else the_exchange
+    choose = the_layer if bench in results.OF_METHODS else the_exchange
     made = [Question(found, choose([one for one in found if len(one.competitors) > 1] or found)) for found in works.values()]
     return sorted(made, key=lambda one: importance(one.main))
 

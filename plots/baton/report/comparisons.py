@@ -12,11 +12,9 @@ from baton import cases, results, schema, words
 from baton.report.rows import AUTO, COMPUTE_ONLY, LOCAL, OVERLAPPED, Row
 
 CPU, GPU = "processors", "GPUs"
-FOR_CHECKS = ("local", "local_bf16")  # the executors that run all ranks in one process, so that times are no measure
 SCAN = "exclusive_scan"
 MOVE_TOKENS = ("exchange", "all_to_all", "to_zigzag")  # the kinds of collectives whose time depends on the tokens
 LINEAR, SOFTMAX = "linear", "softmax"
-LAYER, MODEL = METHODS = ("operator", "model")  # the benches of methods: one layer, and a model of some
 WORDS_OF_KINDS = {SCAN: "exclusive scan", "all_gather": "all-gather of the maps",
                   "reduce_scatter": "reduce-scatter of what is as large as the maps",
                   "exchange": "exchange of keys and values", "all_to_all": "all-to-all of heads and tokens",
@@ -46,11 +44,11 @@ class Comparison:
     @property
     def is_layer(self):
         """True if methods compete, in one layer or in a model."""
-        return self["bench"] in METHODS
+        return self["bench"] in results.OF_METHODS
 
     @property
     def is_model(self):
-        return self["bench"] == MODEL
+        return self["bench"] == "model"
 
     @property
     def on_gpus(self):
@@ -88,12 +86,12 @@ class Comparison:
     @functools.cached_property
     def is_oversubscribed(self):
         """True if the ranks had fewer cores than busy threads, so that the times compare nothing."""
-        return any(map(is_oversubscribed, self.records))
+        return any(map(results.is_oversubscribed, self.records))
 
     @property
     def counts(self):
         """True if the comparison says something of this machine's links, or of a simulated machine's."""
-        return self["family"] not in FOR_CHECKS and not self.is_oversubscribed and self["ranks_per_gpu"] <= 1
+        return self["family"] not in results.FOR_CHECKS and not self.is_oversubscribed and self["ranks_per_gpu"] <= 1
 
     @property
     def records(self):
@@ -170,17 +168,3 @@ def comparisons_of(records):
     return sorted(comparisons, key=lambda one: (
         one.is_simulated, one["bench"], -one["ranks"], one.run_by, *one.group[1:4], str(one["ranks_per_node"]), one.kind, one.way,
         one["map"] or "", one["cadence"], one["state_bytes"], one["tokens"], one.group.contest))
-
-
-def is_oversubscribed(record):
-    """True if the record's ranks had more busy threads than cores.
-
-    Records from before `conditions` are judged by the cores of the machine: a rank of a layer on processors has two
-    busy threads, any other rank one.
-    """
-    if record["executor"] in (results.SIMULATOR, *FOR_CHECKS):
-        return False
-    if "oversubscribed" in record.get("conditions", {}):
-        return record["conditions"]["oversubscribed"]
-    threads = record["ranks"] * (2 if record["bench"] in METHODS and not record.get("device") else 1)
-    return threads > record["machine"].get("cores", threads)

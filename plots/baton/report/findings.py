@@ -7,7 +7,7 @@ it (ranking.py). The first sentence may follow a colon, so it begins with no nam
 
 import math
 
-from baton import estimates, words
+from baton import estimates, fastest, words
 from baton.report import ranking
 from baton.report.comparisons import SCAN
 from baton.report.rows import LEVEL
@@ -56,7 +56,7 @@ def how_near(comparison, ranks):
     near, unknown = [list(map(comparison.label_of, rows)) for rows in (ranks.tied, ranks.undecided)]
     verb = "is" if len(near) == 1 else "are"
     if comparison.is_simulated:
-        return [f"{words.names(near)} {verb} within {words.percent(ranking.MODEL_ERROR - 1, 0)} of it, less than the model can tell"]
+        return [f"{words.names(near)} {verb} within {words.percent(fastest.TYPICAL_ERROR, 0)} of it, the typical error of predictions"]
     parts = [f"{words.names(near)} {verb} within {words.percent(estimates.MARGIN, 0)} of it"] * bool(near)
     if not unknown:
         return parts

@@ -7,9 +7,9 @@ All of it is marked `~` and said to be simulated.
 import collections
 import math
 
-from baton import cases, results, words
+from baton import cases, fastest, results, words
 from baton.report import axes, choice, costs, findings, ranking
-from baton.report.comparisons import LINEAR, SCAN, is_oversubscribed
+from baton.report.comparisons import LINEAR, SCAN
 
 MACHINE = "~ Simulated machine: "
 OF_PROCESSORS = ", mpi"  # ends the names of topologies that `./run bench` grows from a machine's own calibration
@@ -76,7 +76,7 @@ def rates_are_doubtful(session):
     """True if every layer that was measured here waited for its turn on a core, the calibrated one included."""
     timed = [record for record in session.measured if record["bench"] == "operator"
              and cases.state_of(record) == cases.TIMED]
-    return bool(timed) and all(map(is_oversubscribed, timed))
+    return bool(timed) and all(map(results.is_oversubscribed, timed))
 
 
 def beyond(simulated, measured):
@@ -131,7 +131,7 @@ def ends(axis, comparisons, is_named):
 def clause(names):
     if len(names) == 1:
         return f"{names[0]} fastest"
-    return f"{words.names(names, 3)} tie within {words.percent(ranking.MODEL_ERROR - 1, 0)}"
+    return f"{words.names(names, 3)} tie within {words.percent(fastest.TYPICAL_ERROR, 0)}"
 
 
 def leaders(each):
@@ -154,5 +154,5 @@ def typical_error(records):
     nothing, so that a calibration predicts only the times that it was made of."""
     errors = [abs(math.log(record["predicted_seconds"] / record["median_seconds"])) for record in records
               if record.get("predicted_seconds") and record.get("median_seconds")
-              and record["ranks"] > 1 and record["executor"] != results.SIMULATOR and not is_oversubscribed(record)]
+              and record["ranks"] > 1 and record["executor"] != results.SIMULATOR and not results.is_oversubscribed(record)]
     return math.expm1(sum(errors) / len(errors)) if errors else None

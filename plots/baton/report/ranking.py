@@ -3,15 +3,16 @@
 
 The least of many times is least by luck too. So each other row is judged by the 95 % interval of its ratio to it: it is
 slower if the interval lies above the margin, it ties if the interval lies within the margin, and else nothing is known.
-One launch has no interval, and tells nothing. Simulated times have no spread: there the model's own error decides.
+One launch has no interval, and tells nothing. Simulated times have no spread: there the error of predictions decides
+(fastest.py).
 """
 
 import collections
 import math
 
+from baton import fastest
 from baton.estimates import MARGIN
 
-MODEL_ERROR = 1.1  # simulated times that are nearer to one another than this are called equal
 SLOWER, TIES, UNDECIDED = "slower", "ties", "undecided"  # how a row stands to the one with the least time
 FASTEST, TIE, CANNOT_TELL = "fastest", "tie", "cannot tell"  # the verdicts on a comparison
 ALL_GATHER_SCAN, LASP2 = "all_gather_scan", "lasp2"
@@ -52,7 +53,7 @@ def relation(row, other):
     """How a row stands to another one that is no slower by its median: SLOWER, TIES or UNDECIDED."""
     ratio = row.ratio_to(other)
     if row.is_simulated:
-        return SLOWER if ratio.value > MODEL_ERROR else TIES
+        return SLOWER if fastest.is_distinct(ratio.value) else TIES
     if not ratio.interval:
         return UNDECIDED
     low, high = map(math.log, ratio.interval)

@@ -65,7 +65,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(ranking.rank(comparison).verdict, ranking.TIE)
 
     def test_simulated_rows_are_told_by_the_models_error_alone(self):
-        made = [simulated(scan(name, time)) for name, time in (("all_scan", 100), ("two_shot", 109), ("chain", 111))]
+        made = [simulated(scan(name, time)) for name, time in (("all_scan", 100), ("two_shot", 122), ("chain", 124))]
         (comparison,) = session(*made).comparisons
         found = ranking.rank(comparison)
         self.assertEqual((names(found.tied), found.undecided, names(found.beaten)), (["two_shot"], [], ["chain"]))

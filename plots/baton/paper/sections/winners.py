@@ -17,14 +17,14 @@ FAMILIES = {"all_scan": "chain", "ring_scan": "chain", "recursive_doubling": "do
             "two_shot": "two-shot", "hierarchical_scan": "hierarchical", "hierarchical_scan_chain": "hierarchical",
             "all_gather_scan": "gather"}
 SWEPT_RANKS = (8, 32, 256)
-TIE = 1.01
 
 
 def section(sources):
     winners = winners_of(sources)
     return Section("Which exchange wins where", [
         Text(f"An exclusive scan of every rank's state on `topologies/{H100}.json`, by ranks and size of the "
-             "state. The margin is the time of the next family over the winner's; = marks a tie, within 1 %. "
+             "state. The margin is the time of the next family over the winner's; = says how many families are within "
+             f"{100 * fastest.TYPICAL_ERROR:.0f} % of it, the typical error of predictions. "
              "A chain is All-Scan, in the blocks that the model chooses. On one node the hierarchical scan "
              "is the two-shot."),
         Figure("winners", "The fastest exclusive scan", f"simulated: {H100}", "winners", winners,
@@ -44,7 +44,7 @@ def winners_of(sources):
         if family and stands(record):
             place = record["ranks"], record["state_bytes"]
             times[place][family] = min(record["median_seconds"], times[place].get(family, record["median_seconds"]))
-    return {place: best(found) for place, found in sorted(times.items()) if len(found) > 1}
+    return {place: fastest.among(found) for place, found in sorted(times.items()) if len(found) > 1}
 
 
 def family_of(record):
@@ -59,19 +59,10 @@ def stands(record):
     return results.why_no_time(record) is None and (chosen_by_model(record) or record["blocks"] == 1)
 
 
-def best(found):
-    (family, seconds), (runner_up, second) = sorted(found.items(), key=lambda item: item[1])[:2]
-    return fastest.Fastest(family, seconds, [], runner_up, second / seconds)
-
-
 def table(winners):
     return maps.table("winners", "The fastest family and its time, simulated", winners, words.binary_size, {
-        "simulated, winner": lambda one: one and maps.name_cell(one, margin_text(one), maps.note(one), H100, "family"),
+        "simulated, winner": lambda one: one and maps.name_cell(one, maps.margin_text(one), maps.note(one), H100, "family"),
         "time, ms": maps.time_cell}, ["A state is that of one rank. hierarchical: the better of its two forms."])
-
-
-def margin_text(one):
-    return "=" if one.margin < TIE else f"{one.margin:.2f}×"
 
 
 # --- All-Scan's blocks ----------------------------------------------------------------------------------
