@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects the operator's records for its table and figure: rows, and the records that they are compared with.
+"""Selects the operator's records for its table: rows, and the records that they are compared with.
 
 A row is a method with its gate and its scan. `local`, the data-parallel line, exchanges nothing and is
 measured in the mode compute_only alone; so is every method's local work, whatever the scan.
@@ -7,27 +7,12 @@ measured in the mode compute_only alone; so is every method's local work, whatev
 
 import collections
 
-from baton import results, schema
+from baton import results
 
 LOCAL = "local"
 TITLES = {LOCAL: "GLA baseline (DP)", "lasp1": "LASP-1", "lasp2": "LASP-2", "zeco": "ZeCO"}  # as the papers name them
-SETTING = ("heads", "d_k", "d_v", "chunk", "groups", "rounds", "gate", "gates", "executor", "cadence")
 
 Row = collections.namedtuple("Row", "method gate scan")
-
-
-def measured(files, asked):
-    """Returns the newest records of the operator, in the setting with most of the wanted points."""
-    wanted = results.matching(results.newest(results.load(files, "operator")), **asked)
-    return results.widest(wanted, "ranks", "ranks_per_node", "tokens", "pass", "attention", "gate")
-
-
-def add_setting_options(parser):
-    schema.add_options(parser.add_argument_group("which records (default: the newest setting of those with most points)"), SETTING)
-
-
-def asked_setting(options):
-    return {key: getattr(options, key) for key in SETTING}
 
 
 def stands_for_its_method(record):
@@ -38,11 +23,6 @@ def stands_for_its_method(record):
 def is_softmax(record):
     """Says whether the layer is softmax attention. Such layers are ranked apart from linear ones."""
     return record["attention"] == "softmax"
-
-
-def delta_rule(record):
-    """Returns the word of the record's delta rule, or nothing. Such layers are a computation of their own too."""
-    return record["attention"] if record["attention"] in results.DELTA_RULE else ""
 
 
 def row(record):

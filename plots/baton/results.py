@@ -168,30 +168,6 @@ def is_simulated(record):
     return record["executor"] == SIMULATOR
 
 
-def matching(records, **wanted):
-    """Returns the records whose fields equal the wanted values. A value of None matches everything."""
-    return [record for record in records
-            if all(value is None or record[field] == value for field, value in wanted.items())]
-
-
-def widest(records, *free):
-    """Returns the records that differ in their method and in these axes alone and are most, and among equals the newest.
-
-    Measured ones come before simulated ones, and ranks with a GPU each before ranks that share one, so what was
-    computed or crowded never takes the place of what was measured.
-    """
-    groups = collections.defaultdict(list)
-    for record in records:
-        groups[record["executor"], alike(record, *free)].append(record)
-
-    def width(group):
-        alone = schema.value(group[0], "ranks_per_gpu") == 1
-        rivals = {(group_of(record), rival(record)._replace(blocks="")) for record in group}
-        return not is_simulated(group[0]), alone, len(rivals), max(record["time"] for record in group)
-
-    return max(groups.values(), key=width, default=[])
-
-
 def points(records, key_of):
     """Returns {key_of(record): record}. Of several block counts it takes `auto`, or else the fastest."""
     best = {}

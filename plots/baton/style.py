@@ -6,6 +6,7 @@ The colours and marks of methods are in looks.py, which needs the standard libra
 
 import io
 import re
+import textwrap
 import warnings
 from xml.etree import ElementTree
 
@@ -65,6 +66,14 @@ def add_titles(figure, axes, title_text, subtitle_text):
     title.set_x(axes.get_position().x0)
 
 
+def add_heading(figure, title_text, about):
+    """Adds a title and text above the axes, outside of the figure: to be saved with `bbox_inches="tight"`."""
+    above = 8
+    for text, size, look in ((textwrap.fill(about, 100), 8, {}), (textwrap.fill(title_text, 60), 12, {"fontweight": "bold"})):
+        figure.axes[0].annotate(text, (0, 1), xytext=(0, above), xycoords="axes fraction", textcoords="offset points", fontsize=size, **look)
+        above += 1.3 * size * (text.count("\n") + 1) + 6
+
+
 def legend_below(axes, handles, **options):
     """Adds a legend under the axes and what they are labelled with, at the left end of the labels."""
     figure = axes.get_figure()
@@ -121,17 +130,17 @@ def hollow(axes, points, colour, marker, size):
               markerfacecolor="white", markeredgecolor=colour, zorder=3)
 
 
-def save(figure, folder, name):
+def save(figure, folder, name, **how):
     """Writes NAME.png and NAME.svg and prints their names. The same figure makes the same files."""
-    files.write(folder, {f"{name}.{suffix}": drawn(figure, suffix) for suffix in ("png", "svg")})
+    files.write(folder, {f"{name}.{suffix}": drawn(figure, suffix, **how) for suffix in ("png", "svg")})
     print(f"Figure: {folder}/{name}.png, {folder}/{name}.svg")
 
 
-def drawn(figure, suffix):
+def drawn(figure, suffix, **how):
     """Returns the figure as a file of this format. Throws checks.ResultsError."""
     into = io.BytesIO()
     try:
-        figure.savefig(into, format=suffix, dpi=160, metadata={"Date": None} if suffix == "svg" else None)
+        figure.savefig(into, format=suffix, dpi=160, metadata={"Date": None} if suffix == "svg" else None, **how)
     except RuntimeError as error:  # of FreeType, whose rows have at most 32767 dots
         longest = max((text.get_text() for text in figure.findobj(matplotlib.text.Text)), key=len)
         raise checks.ResultsError(f"a text of the figure has {len(longest)} letters, which no image has room for: "

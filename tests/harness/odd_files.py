@@ -131,8 +131,8 @@ class Records(Generated):
         code = 0
         try:
             with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(printed):
-                from baton.figures import command  # needs matplotlib
-                program.run("figure", lambda: command.main([name, "--results", str(path), "--out", str(out)]))
+                from baton.report import figure  # needs matplotlib
+                program.run("figure", lambda: figure.main([name, "--results", str(path), "--out", str(out)]))
         except SystemExit as end:
             code = end.code
         lines = [line for line in errors.getvalue().splitlines() if not line.endswith("not a whole record, left out")]

@@ -89,5 +89,5 @@ class Outputs(InFolder):
 
     def test_names_are_no_formulas(self):
         odd = [record(ranks=ranks, machine={"cpu": "$\\frac{1}$ & $x", "cores": 2}) for ranks in (2, 4)]
-        done = self.figure_of(odd, "ranks")
+        done = self.figure_of([*odd, *({**one, "name": "two_shot"} for one in odd)], "ranks")
         self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -11,14 +11,15 @@ import unittest
 from plots.example import ROOT, InFolder, layer, on_gpus, record, run, write
 
 RECORDS = [{**one, "case": f"case {number}"} for number, one in enumerate(
-    [record(), record("ring_scan", ranks=2), layer(), layer("lasp2", milliseconds=2.0), *(on_gpus(size=size) for size in (2**20, 2**21))])]
+    [*(record(name, ranks) for name in ("all_scan", "ring_scan") for ranks in (2, 4)), layer(), layer("lasp2", milliseconds=2.0),
+     layer(mode="compute_only"), *(on_gpus(name, size=size) for name in ("all_scan_fused", "two_shot") for size in (2**20, 2**21))])]
 TRACE = {"otherData": {"case": "made_up/isolated", "executor": "simulator", "ranks": 1, "blocks": 1, "commit": "c"}, "traceEvents": [
     {"name": "send", "cat": "send", "ph": "X", "ts": 0.0, "dur": 1.0, "pid": 0, "tid": 0, "args": {}}]}
 # Figures: the flag of the input, an output that it would replace, and what it needs besides.
 DRAWN = {"layers": ("--results", "operator_time.svg", ()), "ranks": ("--results", "time_against_ranks.png", ()),
          "sizes": ("--results", "time_against_size.png", ()), "trace": ("--trace", "round.png", ("--name", "round"))}
 # The modules with an output. Simulations and grown topologies read what nobody would name as their output; peers reads nothing.
-WITH_OUTPUT = {"report/command.py", "compare/command.py", "paper/command.py", "paper/simulations.py", "figures/command.py",
+WITH_OUTPUT = {"report/command.py", "compare/command.py", "paper/command.py", "paper/simulations.py", "report/figure.py",
                "predict/command.py", "grow.py", "peers/command.py"}
 
 

@@ -9,13 +9,13 @@ import tempfile
 import unittest
 
 from baton import __main__ as package
-from baton.figures import command as figures
+from baton.report.figure import KINDS
 from plots.example import PACKAGE, run, run_here
 
 
 class Commands(unittest.TestCase):
     def test_every_command_and_figure_has_help(self):
-        for words in [[name] for name in package.COMMANDS] + [["figure", name] for name in figures.FIGURES]:
+        for words in [[name] for name in package.COMMANDS] + [["figure", name] for name in (*KINDS, "trace")]:
             with self.subTest(" ".join(words)):
                 done = run_here(*words, "--help")
                 self.assertEqual(done.returncode, 0, done.stderr)

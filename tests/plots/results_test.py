@@ -95,11 +95,6 @@ class Choosing(unittest.TestCase):
         new = record(ranks=4, time="2030-01-02T00:00:00Z", run="b")
         self.assertCountEqual(results.newest(read([old, new])), read([old, new]))
 
-    def test_a_quick_run_takes_no_full_ones_place(self):
-        full = [record(ranks=2), record(ranks=4)]
-        quick = record(ranks=2, warmup=0, rounds=1, time="2030-01-02T00:00:00Z", run="b")
-        self.assertEqual(results.widest(results.newest(read([*full, quick])), "ranks"), read(full))
-
     def test_cycles_of_one_run_are_one_case(self):
         first, second = record(cycle=0), record(cycle=1)
         self.assertEqual(results.newest(read([first, second])), read([second]))
@@ -146,17 +141,10 @@ class Choosing(unittest.TestCase):
         (found,) = results.newest(read(launches))
         self.assertEqual(results.why_no_time(found), "failed: signal 9")
 
-    def test_what_was_measured_comes_before_what_was_simulated(self):
-        measured = [record(ranks=2)]
-        simulated = [record(ranks=ranks, executor="simulator", topology="t") for ranks in (2, 4, 8)]
-        self.assertEqual(results.widest(read(simulated + measured), "ranks"), read(measured))
-        self.assertEqual(results.widest(read(simulated), "ranks"), read(simulated))
-
     def test_an_operators_cases_are_told_apart(self):
         cases = [layer(), layer(which="forward"), layer(mode="exposed"), layer(scan="two_shot"),
                  layer(gate="none"), layer(tokens=512), local()]
         self.assertCountEqual(results.newest(read(cases)), read(cases))
-        self.assertCountEqual(results.widest(read(cases), "pass", "gate", "tokens"), read(cases))
 
     def test_an_automatic_block_count_may_change_between_runs(self):
         old = record(blocks=8, blocks_asked="auto")
@@ -175,12 +163,6 @@ class Choosing(unittest.TestCase):
     def test_a_native_in_a_schedules_place_is_another_method(self):
         self.assertEqual(results.method(record(implementation="by_hand")), "all_scan (by_hand)")
         self.assertEqual(results.method(record(name="mpi_exscan", implementation="mpi_exscan")), "mpi_exscan")
-
-    def test_settings_do_not_mix_and_the_widest_wins(self):
-        wide = [record(ranks=2), record(ranks=4)]
-        other = [record(ranks=8, cadence="streaming"), record(ranks=8, heads=1)]
-        self.assertEqual(results.widest(read(other + wide), "ranks"), read(wide))
-        self.assertEqual(results.widest([], "ranks"), [])
 
     def test_where_ranks_lie_parts_groups(self):
         on = {"hosts": {"placement": "ranks 0 to 3 on a"}}
@@ -210,7 +192,6 @@ class Crowded(unittest.TestCase):
     def test_ranks_that_share_a_gpu_replace_no_others(self):
         alone, crowd = record(time="2030-01-01T00:00:00Z"), record(ranks_per_gpu=4, run="b", time="2031-01-01T00:00:00Z")
         self.assertEqual(len(results.newest(read([alone, crowd]))), 2)
-        self.assertEqual(results.widest(read([alone, crowd, record(ranks=8, ranks_per_gpu=4)]), "ranks"), read([alone]))
 
 
 if __name__ == "__main__":

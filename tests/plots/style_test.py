@@ -48,7 +48,7 @@ class Texts(unittest.TestCase):
 
 class Drawn(InFolder):
     def test_nothing_is_said_of_missing_glyphs_or_of_caches_that_cannot_be_kept(self):
-        records = write(self.folder / "r.jsonl", [record(ranks=ranks, machine={"cpu": "\u6c49 \U0001f600", "cores": 2}) for ranks in (2, 4)])
+        records = write(self.folder / "r.jsonl", [record(name, ranks, machine={"cpu": "\u6c49 \U0001f600", "cores": 8}) for name in ("all_scan", "two_shot") for ranks in (2, 4)])
         nowhere = dict.fromkeys(("MPLCONFIGDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), "")
         for words in (("figure", "ranks", "--results", records, "--out", self.folder), ("report", records, "--out", self.folder / "page.html")):
             with self.subTest(words[0]):

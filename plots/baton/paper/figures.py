@@ -4,8 +4,7 @@
 import matplotlib.ticker
 
 from baton import looks, style
-from baton.figures import sizes
-from baton.paper import bars, winners_map
+from baton.paper import bars, sizes, winners_map
 from baton.paper import page as pages
 from baton.paper.cells import FAR, PUBLISHED
 

@@ -26,8 +26,8 @@ def times(chart):
     return [longest] + [min(end, FAR * longest) for bar in bars for end in bar.ends or ()]
 
 
-def figure(chart, seconds):
-    """Returns the figure as SVG; its axis holds all of `seconds`, so that figures side by side have the same."""
+def draw(chart, seconds):
+    """Returns the figure and what a pointer on each bar shows; its axis holds all of `seconds`, as those beside it."""
     bars, longest = chart.bars[:style.MOST_LINES], max(seconds)
     bottom = 8 + ROW * len(bars)
     drawn, axes = style.placed_axes(WIDTH, bottom + 26, LEFT, 0, WIDTH - RIGHT, bottom)
@@ -35,8 +35,8 @@ def figure(chart, seconds):
     shape(axes, longest)
     notes = {}
     for index, bar in enumerate(bars):
-        draw(axes, bar, 8 + ROW * index, longest, notes)
-    return style.inlined(drawn, f"{chart.title}. {chart.about}", notes)
+        draw_bar(axes, bar, 8 + ROW * index, longest, notes)
+    return drawn, notes
 
 
 def left_out(chart):
@@ -56,7 +56,7 @@ def shape(axes, longest):
     axes.set_yticks([])
 
 
-def draw(axes, bar, top, longest, notes):
+def draw_bar(axes, bar, top, longest, notes):
     """Name and time in one row of text, the bar below: the local work full, what the exchange adds lighter."""
     axes.text(0, top + 8, f"{bar.name} ~" if bar.simulated else bar.name, color=bar.colour, **{**style.LABEL, "fontsize": TEXT},
               va="center")

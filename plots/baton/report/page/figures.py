@@ -4,7 +4,7 @@
 import collections
 import functools
 
-from baton import words
+from baton import style, words
 from baton.report.page import bars, charts, lines
 from baton.report.page.sections import Section
 
@@ -52,7 +52,8 @@ def side_by_side(of_letters, letters):
 def figure(kind, chart, letter, seconds):
     chart = chart._replace(title=(f"{letter}: " if letter else "") + chart.title + " (oversubscribed)" * chart.weak)
     missing = kind.left_out(chart)
-    return Figure(chart.title, kind.figure(chart, seconds),
+    drawn, notes = kind.draw(chart, seconds)
+    return Figure(chart.title, style.inlined(drawn, f"{chart.title}. {chart.about}", notes),
                   chart.about + (f" Not drawn: {words.names(missing)}." if missing else ""))
 
 

@@ -32,8 +32,8 @@ def times(chart):
     return medians + [min(max(end, low), high) for point in points for end in point[2] or ()]
 
 
-def figure(chart, seconds):
-    """Returns the figure as SVG; its axis holds all of `seconds`, so that figures side by side have the same."""
+def draw(chart, seconds):
+    """Returns the figure and what a pointer on each mark shows; its axis holds all of `seconds`, as those beside it."""
     lines = chart.lines[:style.MOST_LINES]
     labels = [style.wrapped(label(line), LETTERS) for line in lines]
     bottom = TOP + max(LEAST_PLOT, sum(LINE * (name.count("\n") + 1) + 2 for name in labels))
@@ -43,9 +43,9 @@ def figure(chart, seconds):
     shape(axes, chart, sorted({point[0] for line in lines for point in line.points}))
     notes = {}
     for line in lines:
-        draw(axes, line, notes)
+        draw_line(axes, line, notes)
     style.label_lines(axes, [(*line.points[-1][:2], name, line.colour) for line, name in zip(lines, labels)], TEXT)
-    return style.inlined(drawn, f"{chart.title}. {chart.about}", notes)
+    return drawn, notes
 
 
 def left_out(chart):
@@ -78,7 +78,7 @@ def ticks(axes, xs, unit):
     return kept
 
 
-def draw(axes, line, notes):
+def draw_line(axes, line, notes):
     """Draws a line with its intervals and marks, and keeps what a pointer on each mark shows."""
     xs, seconds = ([point[axis] for point in line.points] for axis in (0, 1))
     axes.plot(xs, seconds, color=line.colour, linewidth=1.8, linestyle=DASHES if line.simulated else "-")

@@ -5,8 +5,9 @@ import collections
 import json
 import pathlib
 
-from baton import files, traces
+from baton import files, style, traces
 from baton.report import axes, choice, rerun_command, trace_runs
+from baton.report.page import space_time
 from baton.report.page.sections import Section
 
 # The figures of a comparison, and (title, command) of those that are not there.
@@ -35,14 +36,12 @@ MEDIANS = {"fastest": "lowest", "slowest": "highest"}
 
 def figure(one, title):
     """The space-time diagram of a traces.Round."""
-    from baton import style  # pylint: disable=import-outside-toplevel
-    from baton.figures import trace  # pylint: disable=import-outside-toplevel
     simulated = " Simulated." if one.title["executor"] == "simulator" else ""
     many = f" {MOST_MESSAGES} of {len(one.messages)} messages are drawn." if len(one.messages) > MOST_MESSAGES else ""
     caption = (f"One round, no statistic.{simulated} Arrows are messages, from their send's start to their receive's finish."
                f"{many} {one.title['case']}, commit {one.title['commit']}.")
     return {"title": title, "caption": caption,
-            "svg": style.inlined(trace.draw(one, titles=False, most_messages=MOST_MESSAGES), title)}
+            "svg": style.inlined(space_time.draw(one, titles=False, most_messages=MOST_MESSAGES), title)}
 
 
 def found(path_of_records):

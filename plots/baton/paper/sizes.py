@@ -1,40 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time of an exchange against the size of the state on GPUs, one line a method, beside what the wire allows.
 
-Writes time_against_size.png and .svg: medians and their 95 % intervals at one rank count and cadence, of the methods
-that exchanges.py has titles for; the bound is that of All-Scan.
+Medians and their 95 % intervals at one rank count and kind of rounds, of the methods that exchanges.py has titles for; the
+bound is that of All-Scan.
 """
-
 
 import matplotlib.ticker
 
-from baton import exchanges, looks, results, style, words
-from baton.figures import launches
-
-NAME = "time_against_size"
-
-
-def main(options):
-    records = results.newest(results.load(options.results, "collective"))
-    sweep = chosen(exchanges.sweeps(filter(exchanges.on_gpus, records)), options)
-    if sweep is None:
-        raise results.ResultsError(f"{', '.join(options.results)}: no timed record of GPUs to draw")
-    figure = draw(sweep)
-    style.add_titles(figure, figure.axes[0], "Time against the size of the state", subtitle(sweep))
-    style.save(figure, options.out, NAME)
-
-
-def add_options(parser):
-    parser.add_argument("--results", nargs="+", required=True, metavar="FILE", help="records, JSON lines")
-    parser.add_argument("--ranks", type=int, help="default: the most")
-    parser.add_argument("--cadence", default="isolated", help="default: %(default)s")
-
-
-def chosen(sweeps, options):
-    """Returns the sweep of most ranks among those asked for, None without one."""
-    wanted = [(ranks, sweep) for (ranks, cadence), sweep in sweeps.items()
-              if cadence == options.cadence and options.ranks in (None, ranks) and lines(sweep)]
-    return max(wanted, key=lambda one: one[0])[1] if wanted else None
+from baton import exchanges, looks, style, words
 
 
 def lines(sweep):
@@ -43,34 +16,16 @@ def lines(sweep):
     return [(one, records) for one, records in found.items() if records]
 
 
-def subtitle(sweep):
-    drawn = lines(sweep)
-    one = max((record for _, records in drawn for record in records), key=lambda record: record["time"])
-    return "\n".join([
-        f"{one['ranks']} × {one['device']['gpu']}, exclusive scan, {one['cadence']} rounds",
-        f"median of {one['rounds']} rounds, each the slowest rank's, with its 95 % interval",
-        origin(drawn).label("filled marks")])
-
-
-def origin(drawn):
-    return launches.Launches([record for _, records in drawn for record in records])
-
-
-# --- Drawing --------------------------------------------------------------------------------------------
-
-
 def draw(sweep):
     figure, axes = style.subplots((9, 5))
     axes.set(xscale="log", yscale="log")
-    drawn = lines(sweep)
-    ends = [draw_line(axes, origin(drawn), one, records) for one, records in drawn]
-    ends += draw_bound(axes, sweep)
+    ends = [draw_line(axes, sweep, one, records) for one, records in lines(sweep)] + draw_bound(axes, sweep)
     shape_axes(axes, sweep)
     style.label_lines(axes, ends)
     return figure
 
 
-def draw_line(axes, of_launches, one, records):
+def draw_line(axes, sweep, one, records):
     """Draws a method's line and returns its end for `style.label_lines`."""
     colour, marker = looks.look(one.name)
     narrow = {"linestyle": "--", "fillstyle": "none"} if looks.is_narrow(one.executor) else {}
@@ -80,7 +35,7 @@ def draw_line(axes, of_launches, one, records):
     axes.errorbar([record["state_bytes"] for record in records], middles, yerr=intervals, color=colour, marker=marker,
                   markersize=4.5, linewidth=1.6, capsize=2.5, elinewidth=1, **narrow)
     style.hollow(axes, [(record["state_bytes"], middle) for record, middle in zip(records, middles)
-                        if of_launches.is_elsewhere(record)], colour, marker, 4.5)
+                        if sweep.elsewhere(record)], colour, marker, 4.5)
     return records[-1]["state_bytes"], middles[-1], exchanges.title(one), colour
 
 

@@ -3,7 +3,7 @@
 
 Reads a trace that a bench wrote with --trace. Local steps are bars on their rank's row, coloured by verb; a message is
 an arrow from where its send started to where its receive finished. On GPUs an exchange is a kernel, whose steps have no
-times of their own: one bar for all of them, under the local work that runs on another stream. Writes NAME.png and .svg.
+times of their own: one bar for all of them, under the local work that runs on another stream.
 """
 
 import collections
@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 
 from baton import style, traces
 
-NAME = "space_time"
+ABOUT = __doc__.splitlines()[0]
 
 COLOURS = {"compute": style.BLUE, "combine": style.VERMILION, "copy": style.GREEN, "native": style.PURPLE,
            "exchange": style.ORANGE}
@@ -25,25 +25,6 @@ LEAST = 1e-3  # of the figure's width: steps that are nearer to one another are 
 # A rank's row extends HALF to both sides of its number. Local kernels are on top, the steps of the exchange below them,
 # and a strip at the bottom shows when messages of the rank were under way.
 HALF, STRIP, GAP = 0.34, 0.09, 0.02
-
-
-def main(options):
-    if options.between and not options.between[0] < options.between[1]:
-        raise traces.TraceError("--between: FROM must be less than TO")
-    one = traces.load(options.trace)
-    if not one.spans:
-        raise traces.TraceError(f"{options.trace}: no step to draw")
-    style.save(draw(one, options.between), options.out, options.name)
-
-
-def add_options(parser):
-    parser.add_argument("--trace", required=True, metavar="FILE", help="what a bench wrote with --trace")
-    parser.add_argument("--name", default=NAME, help="of the files (default: %(default)s)")
-    parser.add_argument("--between", nargs=2, type=float, metavar=("FROM", "TO"),
-                        help="only this time, in µs (default: the whole round)")
-
-
-# --- Drawing --------------------------------------------------------------------------------------------
 
 
 def draw(one, between=None, titles=True, most_messages=None):

@@ -5,8 +5,8 @@ import json
 import unittest
 
 from baton import traces
-from baton.figures import trace as trace_figure
-from plots.example import InFolder, run
+from baton.report.page import space_time
+from plots.example import InFolder, run_here
 
 
 def span(rank, verb, start, finish, name=""):
@@ -47,10 +47,10 @@ class SpaceTime(InFolder):
     def draw(self, text, *arguments):
         path = self.folder / "trace.json"
         path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
-        return run("figure", "trace", "--trace", path, "--out", self.folder, *arguments)
+        return run_here("figure", "trace", "--trace", path, "--out", self.folder, *arguments)
 
     def figure(self, text, between=None):
-        figure = trace_figure.draw(traces.parse(text), between)
+        figure = space_time.draw(traces.parse(text), between)
         return figure.axes[0]
 
     def test_draws_both_formats_and_the_same_file_again(self):
@@ -105,7 +105,7 @@ class SpaceTime(InFolder):
 
     def test_messages_that_overlap_are_under_way_once(self):
         spans = [traces.Span(0, "send", "", start, finish) for start, finish in ((5, 9), (0, 3), (2, 4), (9, 10))]
-        self.assertEqual(trace_figure.union(spans), [[0, 4], [5, 10]])
+        self.assertEqual(space_time.union(spans), [[0, 4], [5, 10]])
 
     def test_thirty_two_ranks_all_to_all(self):
         pairs = [(a, b) for a in range(32) for b in range(32) if a != b]
@@ -119,7 +119,7 @@ class SpaceTime(InFolder):
                          [(0, "compute", "intra_output", 0, 100), (0, "exchange", "all_scan", 10, 30),
                           (1, "exchange", "all_scan", 8, 40)])
         self.assertEqual(len(one.messages), 1)
-        compute, exchange = (trace_figure.place(verb, ["compute", "exchange"]) for verb in ("compute", "exchange"))
+        compute, exchange = (space_time.place(verb, ["compute", "exchange"]) for verb in ("compute", "exchange"))
         self.assertLess(sum(compute), exchange[0])
         self.assertEqual(self.draw(KERNELS).returncode, 0)
 
@@ -134,7 +134,7 @@ class SpaceTime(InFolder):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_a_file_that_is_not_there(self):
-        done = run("figure", "trace", "--trace", self.folder / "none.json", "--out", self.folder)
+        done = run_here("figure", "trace", "--trace", self.folder / "none.json", "--out", self.folder)
         self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1))
         self.assertIn("No such file", done.stderr)
 

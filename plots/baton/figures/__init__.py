@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Single figures of records and traces, as PNG and SVG."""
