@@ -8,73 +8,8 @@
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/memory.hpp"
-#include "harness/cases/verify.hpp"
 
 namespace baton {
-namespace {
-
-Backend backend_of(const ExecutorEntry& entry) {
-  return {.name = entry.name,
-          .summary = entry.summary,
-          .process_per_rank = entry.process_per_rank,
-          .is_measured = true,
-          .tensors = entry.tensors,
-          .family = entry.tensors == Dtype::bf16 && entry.wire == Dtype::f32 ? "GPUs" : entry.name,
-          .runs_native =
-              [&entry](const std::string& name) { return entry.runs_native && entry.runs_native(name); },
-          .shares_gpus = entry.shares_gpus,
-          .most_threads = entry.most_threads,
-          .lacking = [&entry](int ranks) { return entry.lacking(ranks); }};
-}
-
-std::vector<Backend> all_backends() {
-  std::vector<Backend> all{
-      {.name = "simulator",
-       .summary = "virtual time on a machine of --topology: nothing is moved, all is predicted",
-       .process_per_rank = false,
-       .is_measured = false,
-       .family = "simulator",
-       .runs_native = [](const std::string&) { return false; },
-       .lacking = [](int) { return Refusal{}; }}};
-  for (const ExecutorEntry* entry : executors()) all.push_back(backend_of(*entry));
-  std::sort(all.begin(), all.end(), [](const Backend& a, const Backend& b) { return a.name < b.name; });
-  return all;
-}
-
-}  // namespace
-
-std::string Workload::variant() const {
-  std::string words;
-  for (const AxisValue& one : axes())
-    if (one.parts == in_name && one.key != "name" && one.key != "scan") words += one.text();
-  return words;
-}
-
-Comparison Workload::verify(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
-                            Oracles& oracles) const {
-  load(executor, schedules, seed, oracles);
-  executor.synchronise();
-  executor.run();
-  return compare(executor, schedules, seed, oracles);
-}
-
-std::vector<Schedule> Workload::build(const Split& split) const {
-  std::vector<Schedule> schedules;
-  schedules.reserve(split.ranks);
-  for (int rank = 0; rank < split.ranks; ++rank) schedules.push_back(build_rank(rank, split));
-  return schedules;
-}
-
-const std::vector<Backend>& backends() {
-  static const std::vector<Backend> all = all_backends();
-  return all;
-}
-
-const Backend& find_backend(const std::string& name) {
-  for (const Backend& backend : backends())
-    if (backend.name == name) return backend;
-  throw UsageError("the executor '" + name + "' is not built in");
-}
 
 const char* to_string(Cadence mode) {
   switch (mode) {
@@ -90,13 +25,12 @@ AxisValues Case::axes() const {
   const AxisValues of_workload = workload->axes();
   for (const AxisValue& one : of_workload)
     if (one.parts == in_name) all.add(one);
-  all.add({"family", find_backend(executor).family, in_contest});
-  all.add({"executor", executor, in_name | in_group});
+  all.add({"family", backend->family, in_contest});
+  all.add({"executor", backend->name, in_name | in_group});
   all.add({"ranks", ranks});
   all.add({"ranks_per_node", ranks_per_node});
   all.add({"ranks_per_gpu", ranks_per_gpu});
-  if (workload->is_layer() && find_backend(executor).most_threads > 1)
-    all.add({"threads_per_rank", threads_per_rank});
+  if (workload->is_layer() && backend->most_threads > 1) all.add({"threads_per_rank", threads_per_rank});
   for (const AxisValue& one : of_workload)
     if (one.parts != in_name) all.add(one);
   all.add({"cadence", to_string(cadence)});
@@ -117,17 +51,6 @@ std::string Case::key() const {
 std::string Case::comparison_group() const { return axes().folded(in_group); }
 
 std::string Case::contest() const { return axes().folded(in_contest); }
-
-std::string Workload::native() const {
-  constexpr int ranks = 2;
-  if (unsupported(ranks)) return {};
-  try {
-    const Schedule schedule = build_rank(0, {.ranks = ranks, .blocks = 1});
-    return schedule.natives().empty() ? "" : schedule.natives()[0].name;
-  } catch (const ScheduleError&) {
-    return {};  // its proof says what is wrong
-  }
-}
 
 int possible_blocks(const Case& bench_case, int asked) {
   return static_cast<int>(

@@ -1,119 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workloads, the backends that run them, and cases, each of which is a workload on a backend.
+// Cases, each of which is a workload on a backend, and what their schedules cost.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "collectives/collective.hpp"
-#include "collectives/executors/executor.hpp"
 #include "harness/cases/axis_values.hpp"
+#include "harness/cases/backend.hpp"
+#include "harness/cases/workload.hpp"
 
 namespace baton {
-
-class Oracles;
-struct Comparison;
-
-/// Something that can be built, verified and timed on any executor.
-class Workload {
- public:
-  virtual ~Workload() = default;
-
-  /// The name of the row: a collective's or a method's.
-  virtual std::string name() const = 0;
-  /// The values of all axes, in the order of a case's name. Axes in which rivals differ, such as
-  /// the row's name, are a part of the name alone.
-  virtual AxisValues axes() const = 0;
-  /// The kind of the maps that ranks exchange.
-  virtual MapKind map() const { return MapKind::diagonal; }
-  /// True for a layer. Also true for a model, which consists of layers.
-  bool is_layer() const { return axes().has("pass"); }
-  bool is_model() const { return axes().has("model"); }
-  /// The axes that all rows of a comparison group share, such as "forward/heads:32".
-  std::string shape_name() const { return axes().folded(in_group); }
-  /// The axes that distinguish rows of one name, shape and scan; may be empty.
-  std::string variant() const;
-
-  /// Bytes of one rank's state, for the table and for the choice of blocks.
-  virtual std::int64_t state_bytes() const = 0;
-  virtual std::int64_t state_rows() const = 0;
-  virtual bool cuts_blocks() const { return false; }
-
-  /// The name of the native that the schedules call; empty if they call none.
-  virtual std::string native() const;
-  /// The reason why the workload cannot run on so many ranks; empty if it can.
-  virtual Refusal unsupported(int /*ranks*/) const { return {}; }
-  /// One rank's schedule. The workload sets the direction, whatever `split` says.
-  virtual Schedule build_rank(int rank, const Split& split) const = 0;
-  /// The schedules of all ranks.
-  std::vector<Schedule> build(const Split& split) const;
-  /// The cost that the author claims: hops below 0 if only bytes are claimed, empty without a
-  /// claim.
-  virtual std::optional<Cost> claim(const Split& split) const = 0;
-
-  /// Fills the inputs of this process's ranks from `seed`, and poisons their outputs. `schedules`
-  /// are those of `build`, one a rank, which the executor has prepared. Collective over the
-  /// processes of `oracles`.
-  virtual void load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
-                    Oracles& oracles) const = 0;
-  /// Compares the outputs of rounds over the inputs of `seed` with the oracle. Collective over the
-  /// processes of `oracles`.
-  virtual Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules,
-                             std::uint64_t seed, Oracles& oracles) const = 0;
-  /// Loads the inputs, runs one round and compares its outputs with the oracle. Collective over the
-  /// processes of `oracles`.
-  Comparison verify(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
-                    Oracles& oracles) const;
-  /// Names of outputs whose last bits may differ between rounds, since a library sums them in no
-  /// fixed order.
-  virtual std::vector<std::string> varying_outputs() const { return {}; }
-  /// A smaller workload of the same algorithm, which one process verifies on `ranks` ranks in
-  /// milliseconds.
-  virtual std::shared_ptr<const Workload> reduced(int ranks) const = 0;
-  /// This workload with twice as many values a head, if that doubles its states and not its
-  /// matrices; null otherwise.
-  virtual std::shared_ptr<const Workload> with_twice_the_values() const { return nullptr; }
-
-  /// Bytes of a rank's result; `port_bytes` counts those that must cross its port
-  /// (docs/metrics.md).
-  virtual double payload_bytes(int ranks) const = 0;
-  virtual double port_bytes(int ranks) const = 0;
-};
-
-/// One of the executors, or the simulator.
-struct Backend {
-  std::string name;
-  std::string summary;
-  /// True if each rank is a process of its own.
-  bool process_per_rank = false;
-  /// True if rounds run and take time; false for the simulator, which computes times from a
-  /// topology.
-  bool is_measured = true;
-  /// Default dtype of a layer's tensors.
-  Dtype tensors = Dtype::f32;
-  /// The group of backends whose rows compete: "GPUs" for all executors on GPUs with an f32 wire,
-  /// elsewhere the name of the backend.
-  std::string family;
-  /// Returns true if the backend runs the native called `name`. For the simulator a topology says
-  /// so (`Axes::simulated_natives`).
-  std::function<bool(const std::string& name)> runs_native;
-  /// True if ranks of the backend can share a GPU.
-  bool shares_gpus = false;
-  /// The threads that a rank can keep busy: 2 if one computes while the other exchanges.
-  int most_threads = 1;
-  /// Returns the reason why this machine cannot run so many ranks; empty if it can. Needs no MPI.
-  std::function<Refusal(int ranks)> lacking;
-};
-
-/// All backends, by name.
-const std::vector<Backend>& backends();
-
-/// The backend called `name`. Throws UsageError if there is none.
-const Backend& find_backend(const std::string& name);
 
 /// How rounds are timed: each from a common start; back to back; or back to back from a recording
 /// that the device replays without its host.
@@ -127,8 +25,8 @@ inline constexpr int auto_blocks = 0;
 /// One point of a sweep. It becomes one row.
 struct Case {
   std::shared_ptr<const Workload> workload;
-  /// The name of the backend that runs the case.
-  std::string executor;
+  /// What runs the case, one of `backends()`.
+  const Backend* backend = nullptr;
   int ranks = 1;
   int blocks = 1;
   Cadence cadence = Cadence::isolated;

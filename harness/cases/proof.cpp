@@ -72,8 +72,7 @@ std::vector<Split> settings_of(const Collective& collective) {
 
 /// Builds and checks the schedules of a case, with its claim. Throws ScheduleError.
 void check_case(const Case& bench_case) {
-  if (!find_backend(bench_case.executor).is_measured || bench_case.workload->unsupported(bench_case.ranks))
-    return;
+  if (!bench_case.backend->is_measured || bench_case.workload->unsupported(bench_case.ranks)) return;
   const int blocks = dry_blocks(bench_case);
   if (lacks_memory(extent_of(bench_case, blocks).schedule_bytes())) return;
   cost_of(bench_case, blocks, bench_case.workload->build(bench_case.split(blocks)));

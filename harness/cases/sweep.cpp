@@ -28,43 +28,39 @@ class Sweep {
 
   std::vector<Case> cases() {
     for (int cycle = 1; cycle <= axes_.cycles; ++cycle)
-      for (const auto& executors : families())
-        for (int ranks : axes_.ranks)
-          for (int ranks_per_node : axes_.ranks_per_node)
-            for (int threads : axes_.threads_per_rank)
-              for (Cadence cadence : axes_.cadences)
-                add_groups(executors, {.ranks = ranks,
-                                       .cadence = cadence,
-                                       .cycle = axes_.cycles > 1 ? cycle : 0,
-                                       .ranks_per_node = ranks_per_node,
-                                       .threads_per_rank = threads});
+      for (const auto& family : families())
+        for (Case point : axes_.points) {
+          point.cycle = axes_.cycles > 1 ? cycle : 0;
+          add_groups(family, point);
+        }
     if (all_.empty() && !left_out_.empty()) throw UsageError(left_out_ + ", and nothing else is to run");
     return std::move(all_);
   }
 
  private:
-  /// The executors of each family together, so that a contest is over before another one begins.
-  std::vector<std::vector<std::string>> families() const {
-    std::vector<std::vector<std::string>> all;
+  /// The backends of each family together, so that all rows that compete are there before others
+  /// begin.
+  std::vector<std::vector<const Backend*>> families() const {
+    std::vector<std::vector<const Backend*>> all;
     for (const std::string& executor : axes_.executors) {
-      const auto found = std::find_if(all.begin(), all.end(), [&](const auto& family) {
-        return find_backend(family[0]).family == find_backend(executor).family;
-      });
+      const Backend& backend = find_backend(executor);
+      const auto found = std::find_if(all.begin(), all.end(),
+                                      [&](const auto& one) { return one[0]->family == backend.family; });
       if (found == all.end())
-        all.push_back({executor});
+        all.push_back({&backend});
       else
-        found->push_back(executor);
+        found->push_back(&backend);
     }
     return all;
   }
 
-  /// Adds the cases of all groups on some executors, at the point of the other axes that `base`
-  /// describes.
-  void add_groups(const std::vector<std::string>& executors, Case base) {
+  /// Adds the cases of all groups on some backends, at a point of the other axes.
+  void add_groups(const std::vector<const Backend*>& family, const Case& point) {
     for (const Workloads& group : axes_.comparison_groups)
-      for (const std::string& executor : executors) {
-        base.executor = executor;
-        base.ranks_per_gpu = find_backend(executor).shares_gpus ? axes_.ranks_per_gpu : 1;
+      for (const Backend* backend : family) {
+        Case base = point;
+        base.backend = backend;
+        if (!backend->shares_gpus) base.ranks_per_gpu = 1;
         add_group(group, base);
       }
   }
@@ -78,7 +74,7 @@ class Sweep {
     std::stable_partition(workloads.begin(), workloads.end(),
                           [&](const auto& w) { return w->axes().text("attention") == first; });
     for (const auto& workload : workloads) {
-      if (is_left_out(workload, base.executor)) continue;
+      if (is_left_out(workload, *base.backend)) continue;
       for (int blocks : workload->cuts_blocks() ? axes_.blocks : std::vector{1}) {
         Case one = base;
         one.workload = workload;
@@ -92,15 +88,15 @@ class Sweep {
   int threads_of(const Workload& workload, const Case& base) const {
     if (!workload.is_layer()) return 1;
     const int asked = base.threads_per_rank > 0 ? base.threads_per_rank : that_fit(base.ranks);
-    return std::min(asked, find_backend(base.executor).most_threads);
+    return std::min(asked, base.backend->most_threads);
   }
 
-  bool is_left_out(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
+  bool is_left_out(const std::shared_ptr<const Workload>& workload, const Backend& backend) {
     const auto [native, is_new] = natives_.try_emplace(workload.get());
     if (is_new) native->second = workload->native();
-    if (native->second.empty() || axes_.runs_native(find_backend(executor), native->second)) return false;
+    if (native->second.empty() || axes_.runs_native(backend, native->second)) return false;
     left_out_ = fmt::format("{} calls the native {}, which executor {} does not run", workload->name(),
-                            native->second, executor);
+                            native->second, backend.name);
     return true;
   }
 
@@ -117,8 +113,7 @@ std::vector<Case> cases(const Axes& axes) {
   constexpr double most_cases = 100000;
   double points = 0;
   for (const auto& group : axes.comparison_groups) points += static_cast<double>(group.size());
-  for (const std::size_t axis : {axes.executors.size(), axes.ranks.size(), axes.ranks_per_node.size(),
-                                 axes.threads_per_rank.size(), axes.cadences.size(), axes.blocks.size()})
+  for (const std::size_t axis : {axes.executors.size(), axes.points.size(), axes.blocks.size()})
     points *= static_cast<double>(axis);
   points *= axes.cycles;
   if (points > most_cases)

@@ -14,17 +14,13 @@ namespace baton {
 /// The axes of a sweep.
 struct Axes {
   std::vector<std::string> executors;
-  std::vector<int> ranks;
+  /// A case for each point of the axes that all workloads and executors share, in the order of the
+  /// tables: ranks, ranks a node, threads, timing. 0 threads stand for two where each has a core,
+  /// and ranks a GPU hold for backends that can share one.
+  std::vector<Case> points;
   std::vector<int> blocks;
-  std::vector<Cadence> cadences;
   /// How often the whole sweep is repeated.
   int cycles = 1;
-  /// Ranks on a full node; 0 for all on one node.
-  std::vector<int> ranks_per_node{0};
-  /// Ranks on one GPU, on backends that can share one.
-  int ranks_per_gpu = 1;
-  /// Threads of a layer's rank on a backend that can have two; 0 for two where each has a core.
-  std::vector<int> threads_per_rank{0};
   /// The natives that the topology of the simulator has times of.
   std::set<std::string> simulated_natives;
   /// The name of the rows that all ratios refer to; may be empty.

@@ -9,17 +9,13 @@
 #include <set>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/common_options.hpp"
-#include "harness/options/grid.hpp"
-#include "harness/machine/system.hpp"
 
 namespace baton {
 namespace {
 
-const Choices<Pass> pass_choices{
-    {"forward", Pass::forward}, {"backward", Pass::backward}, {"both", Pass::both}};
-const Choices<SoftmaxBody> kernel_choices{{"own", SoftmaxBody::own}, {"cudnn", SoftmaxBody::cudnn}};
 const Choices<Mode> mode_choices{
     {"compute_only", Mode::compute_only}, {"exposed", Mode::exposed}, {"overlapped", Mode::overlapped}};
 
@@ -48,12 +44,6 @@ std::vector<Mode> modes(const std::vector<std::string>& words) {
 
 bool has_all_methods(const RawOperators& raw) { return raw.methods == std::vector<std::string>{"all"}; }
 
-/// A layer that the flags ask for, without its method, its mode and its scan.
-struct Asked {
-  Layer layer;
-  LayerDraw draw;
-};
-
 /// The dtype that the user asked for; "auto" is bf16 on GPUs.
 Dtype dtype_of(const std::string& word, const std::vector<std::string>& executors) {
   if (word != "auto") return word == "bf16" ? Dtype::bf16 : Dtype::f32;
@@ -67,45 +57,47 @@ SoftmaxBody kernel_of(const std::string& word, const std::vector<std::string>& e
   return by_cudnn ? SoftmaxBody::cudnn : SoftmaxBody::own;
 }
 
-/// The words of --kernel. Throws UsageError.
-std::vector<std::string> kernels_of(const RawOperators& raw) {
-  if (raw.kernels == std::vector<std::string>{"auto"}) return raw.kernels;
-  return resolve_names("kernel", raw.kernels, words_of(kernel_choices));
+/// Sets the widths and the number of key heads that --mla asks for. Throws UsageError.
+void set_latent(LayerShape& share, const std::vector<std::int64_t>& widths) {
+  if (widths.empty()) return;
+  if (widths.size() != 2)
+    throw UsageError(
+        fmt::format("--mla needs two widths, of values and of positions, such as 512,64, found {}",
+                    fmt::join(widths, ",")));
+  if (widths[0] == 0) throw UsageError("--mla: the first width, of the values, must be 1 or more, found 0");
+  share.latent = true;
+  share.kv_heads = 1;
+  share.d_k = widths[0] + widths[1];
+  share.d_v = widths[0];
 }
 
 /// The layers of one attention, in the order of their tables.
-std::vector<Asked> layers_of(const RawOperators& raw, const AttentionChoice& attention,
-                             const std::vector<std::string>& executors, std::uint64_t seed) {
-  Asked first;
+std::vector<AskedLayer> layers_of(const RawOperators& raw, const AttentionChoice& attention,
+                                  const std::vector<std::string>& executors, std::uint64_t seed) {
+  AskedLayer first;
   first.layer.rule = attention.rule;
-  first.layer.share.latent = !raw.mla.empty();
   first.draw.packing.seed = seed;
-  Grid<Asked> grid(first);
-  grid.vary("--dtype", raw.dtypes,
-            [&](Asked& one, const std::string& word) {
-              one.layer.dtype = dtype_of(word, executors);
-              one.layer.segmented = one.layer.dtype == Dtype::bf16;
-            })
-      .vary("--heads", raw.heads, [](Asked& one, auto heads) { one.layer.share.heads = heads; })
-      .vary("--kv-heads", raw.kv_heads, [](Asked& one, auto heads) { one.layer.share.kv_heads = heads; })
-      .vary("--d-k", raw.d_k, [](Asked& one, auto channels) { one.layer.share.d_k = channels; })
-      .vary("--d-v", raw.d_v, [](Asked& one, auto channels) { one.layer.share.d_v = channels; })
-      .vary("--chunk", raw.chunks, [](Asked& one, auto tokens) { one.layer.share.chunk = tokens; })
-      .vary("--gate-kind", raw.gate_kinds,
-            [&](Asked& one, const std::string& word) {
-              one.layer.share.gate = attention.gate.value_or(value_of(gate_kind_choices, word));
-            })
-      .vary("--gate-draw", raw.gate_draws,
-            [](Asked& one, const std::string& word) { one.draw.gates = value_of(gate_draw_choices, word); })
-      .vary("--groups", raw.groups, [](Asked& one, int groups) { one.layer.groups = groups; })
-      .vary("--packed", raw.packed, [](Asked& one, auto mean) { one.draw.packing.mean = mean; })
-      .vary("--tokens", raw.tokens, [](Asked& one, auto tokens) { one.layer.share.tokens = tokens; })
-      .vary("--pass", resolve_names("pass", raw.passes, words_of(pass_choices)),
-            [](Asked& one, const std::string& word) { one.layer.pass = value_of(pass_choices, word); })
-      .vary("--kernel", kernels_of(raw), [&](Asked& one, const std::string& word) {
-        one.layer.kernels.softmax = kernel_of(word, executors, one.layer.dtype);
-      });
-  return grid.points();
+  std::vector<AskedLayer> all = raw.layers.points(first);
+  for (auto& [layer, draw, dtype, kernel] : all) {
+    set_latent(layer.share, raw.mla);
+    layer.dtype = dtype_of(dtype, executors);
+    layer.segmented = layer.dtype == Dtype::bf16;
+    layer.kernels.softmax = kernel_of(kernel, executors, layer.dtype);
+    if (attention.gate) layer.share.gate = *attention.gate;
+  }
+  return all;
+}
+
+/// Throws UsageError if no such layer can be built.
+void check_layer(const Layer& layer) {
+  const LayerShape& share = layer.share;
+  if (share.kv_heads != 0 && share.heads % share.kv_heads != 0)
+    throw UsageError(
+        fmt::format("--kv-heads: {} heads of keys do not divide {} heads", share.kv_heads, share.heads));
+  check_size(share.tokens, share.heads, std::max(share.d_k, share.d_v));
+  // A state for each chunk, or a matrix.
+  const std::int64_t states = share.chunks() * share.heads;
+  check_size(states, share.d_k, has_matrices(layer.rule) ? std::max(share.d_k, share.d_v) : share.d_v);
 }
 
 /// Makes comparison groups, and no row twice.
@@ -114,22 +106,32 @@ class Groups {
   Groups(const RawOperators& raw, const std::vector<std::string>& names)
       : raw_(raw), names_(names), modes_(modes(raw.modes)) {}
 
-  /// Adds the group of a layer: every method that it has, in every mode and by every scan.
-  void add(const Asked& asked) {
-    std::vector<std::shared_ptr<const Workload>> group;
-    for (const std::string& name : names_)
-      for (const Mode mode : modes_)
-        for (const std::string& scan : scans_of(find_method(name), raw_.scans))
-          if (auto one = workload(find_method(name), asked, mode, scan)) group.push_back(std::move(one));
-    if (!group.empty()) all_.push_back(std::move(group));
+  /// Adds the groups of layers of one attention.
+  void add(const std::vector<AskedLayer>& layers) {
+    for (const AskedLayer& asked : layers) {
+      check_layer(asked.layer);
+      add(asked, layers.front());
+    }
   }
 
   std::vector<std::vector<std::shared_ptr<const Workload>>> all() { return std::move(all_); }
 
  private:
+  /// Adds the group of a layer: every method that it has, in every mode and by every scan. `first`
+  /// is the first of all layers.
+  void add(const AskedLayer& asked, const AskedLayer& first) {
+    std::vector<std::shared_ptr<const Workload>> group;
+    for (const std::string& name : names_)
+      for (const Mode mode : modes_)
+        for (const std::string& scan : scans_of(find_method(name), raw_.scans))
+          if (auto one = workload(find_method(name), asked, first, mode, scan))
+            group.push_back(std::move(one));
+    if (!group.empty()) all_.push_back(std::move(group));
+  }
+
   /// A row; null for one that was not asked for, or that is there.
-  std::shared_ptr<const Workload> workload(const SpMethod& method, const Asked& asked, Mode mode,
-                                           const std::string& scan) {
+  std::shared_ptr<const Workload> workload(const SpMethod& method, const AskedLayer& asked,
+                                           const AskedLayer& first, Mode mode, const std::string& scan) {
     const bool is_softmax = method.attention == Attention::softmax;
     if (is_softmax && !raw_.attentions.empty()) return nullptr;
     const bool is_of_decay = asked.layer.rule == Rule::decay;
@@ -140,8 +142,8 @@ class Groups {
     LayerDraw draw = asked.draw;
     if (is_softmax) {  // which has neither gates nor chunks
       layer.share.gate = GateKind::none;
-      layer.share.chunk = raw_.chunks.front();
-      draw.gates = value_of(gate_draw_choices, raw_.gate_draws.front());
+      layer.share.chunk = first.layer.share.chunk;
+      draw.gates = first.draw.gates;
     } else {
       layer.kernels.softmax = SoftmaxBody::own;  // which linear attention has no choice of
     }
@@ -155,18 +157,6 @@ class Groups {
   std::set<std::string> names_of_rows_;
   std::vector<std::vector<std::shared_ptr<const Workload>>> all_;
 };
-
-/// Throws UsageError if no such layer can be built.
-void check_layer(const Layer& layer) {
-  const LayerShape& share = layer.share;
-  if (share.kv_heads != 0 && share.heads % share.kv_heads != 0)
-    throw UsageError(
-        fmt::format("--kv-heads: {} heads of keys do not divide {} heads", share.kv_heads, share.heads));
-  check_size(share.tokens, share.heads, std::max(share.d_k, share.d_v));
-  // A state for each chunk, or a matrix.
-  const std::int64_t states = share.chunks() * share.heads;
-  check_size(states, share.d_k, has_matrices(layer.rule) ? std::max(share.d_k, share.d_v) : share.d_v);
-}
 
 /// Throws UsageError if --attention and --methods exclude one another.
 void check_attention(const RawOperators& raw, const std::vector<std::string>& names) {
@@ -212,11 +202,7 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
   Groups groups(raw, names);
   std::vector<AttentionChoice> attentions{{}};
   if (!raw.attentions.empty()) attentions = resolve_values("attention", raw.attentions, attention_choices);
-  for (const AttentionChoice& attention : attentions)
-    for (const Asked& asked : layers_of(raw, attention, executors, seed)) {
-      check_layer(asked.layer);
-      groups.add(asked);
-    }
+  for (const AttentionChoice& attention : attentions) groups.add(layers_of(raw, attention, executors, seed));
   return groups.all();
 }
 

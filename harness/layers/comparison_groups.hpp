@@ -8,38 +8,32 @@
 #include <vector>
 
 #include "harness/layers/workload.hpp"
+#include "harness/options/grid.hpp"
 #include "harness/options/names.hpp"
 
 namespace baton {
 
-/// The flags of operator_bench alone, as the user wrote them.
-struct RawOperators {
-  std::vector<std::string> methods{"all"};
-  std::vector<std::string> attentions;
-  std::vector<std::string> passes{"both"};
-  std::vector<std::string> modes{"overlapped"};
-  std::vector<std::string> kernels{"auto"};
-  std::vector<std::int64_t> tokens{8192};
-  std::vector<std::int64_t> packed{0};
-  std::vector<std::string> scans;
-  std::vector<std::string> gate_kinds{"vector"};
-  std::vector<std::string> gate_draws{"mixed"};
-  std::vector<int> groups{1};
-  std::vector<std::int64_t> heads{16};
-  std::vector<std::int64_t> kv_heads{0};
-  std::vector<std::int64_t> mla;
-  std::vector<std::int64_t> d_k{128};
-  std::vector<std::int64_t> d_v{128};
-  std::vector<std::int64_t> chunks{64};
-  std::vector<std::string> dtypes{"auto"};
+/// A layer that the flags ask for, without its attention, its method, its mode and its scan.
+struct AskedLayer {
+  Layer layer;
+  LayerDraw draw;
+  /// The words of --dtype and --kernel; "auto" is chosen by the executors.
+  std::string dtype = "auto", kernel = "auto";
 };
 
-inline const Choices<GateKind> gate_kind_choices{
-    {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
-inline const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
-                                                 {"mixed", GateDraw::mixed},
-                                                 {"strong", GateDraw::strong},
-                                                 {"weak", GateDraw::weak}};
+/// The flags of operator_bench alone, as the user wrote them.
+struct RawOperators {
+  explicit RawOperators(Flags& flags) : layers(flags) {}
+
+  std::vector<std::string> methods{"all"};
+  std::vector<std::string> attentions;
+  std::vector<std::string> modes{"overlapped"};
+  std::vector<std::string> scans;
+  std::vector<std::int64_t> mla;
+  AxisFlags<AskedLayer> layers;
+};
+
+inline const Choices<SoftmaxBody> kernel_choices{{"own", SoftmaxBody::own}, {"cudnn", SoftmaxBody::cudnn}};
 
 /// The names of all exclusive scans.
 std::vector<std::string> scan_names();

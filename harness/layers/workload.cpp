@@ -59,6 +59,13 @@ class OperatorWorkload : public Workload {
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
   AxisValues axes() const override;
+  WorkloadKind kind() const override { return WorkloadKind::layer; }
+  Variant variant() const override {
+    if (method_.sequence != Sequence::cut) return Variant::whole;
+    return layer_.mode == Mode::exposed        ? Variant::exposed
+           : layer_.mode == Mode::compute_only ? Variant::without_exchange
+                                               : Variant::published;
+  }
 
  private:
   /// The layer with its documents on so many ranks.

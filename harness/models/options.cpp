@@ -9,36 +9,35 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/comparison_groups.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/models/read.hpp"
 #include "harness/models/workload.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/common_options.hpp"
 #include "harness/options/grid.hpp"
 #include "harness/options/names.hpp"
-#include "harness/machine/system.hpp"
 #include "harness/record/cells.hpp"
 
 namespace baton {
 namespace {
 
-/// The bench's own flags as the user wrote them. A size of 0 is the model's.
-struct RawModels {
-  std::vector<std::string> models{"tiny"};
-  std::vector<std::string> methods{"zeco", "lasp1", "lasp2"};
-  std::vector<std::string> lines{"all"};
-  std::vector<std::string> softmax{"ring_attention_softmax"};
-  std::vector<std::string> scans;
-  double peak_teraflops = 0;
-  std::vector<std::int64_t> tokens{256};
-  std::vector<int> groups{1};
-  std::vector<std::int64_t> layers{0}, width{0}, heads{0}, d_k{0}, d_v{0}, mlp{0}, vocabulary{0}, chunk{0};
-  bool head = false, optimizer = false, fsdp = false;
-};
-
 /// A model that the flags ask for, without its methods and lines.
 struct Asked {
   Stack stack;
   std::string softmax;
+};
+
+/// The bench's own flags as the user wrote them. A size of 0 is the model's.
+struct RawModels {
+  explicit RawModels(Flags& flags) : shapes(flags), layers(flags) {}
+
+  std::vector<std::string> methods{"zeco", "lasp1", "lasp2"};
+  std::vector<std::string> lines{"all"};
+  std::vector<std::string> scans;
+  double peak_teraflops = 0;
+  AxisFlags<ModelShape> shapes;
+  AxisFlags<Asked> layers;
+  bool head = false, optimizer = false, fsdp = false;
 };
 
 const Choices<Scope> scope_choices{
@@ -64,31 +63,11 @@ void set_layers(ModelShape& shape, std::int64_t count) {
 
 /// The shapes that the flags combine to, in the order of their tables. Throws UsageError.
 std::vector<ModelShape> shapes_of(const RawModels& raw) {
-  Grid<ModelShape> grid{ModelShape{}};
-  grid.vary("--model", raw.models, [](ModelShape& one, const std::string& name) { one = find_model(name); })
-      .vary("--layers", raw.layers,
-            [](ModelShape& one, auto count) {
-              if (count > 0) set_layers(one, count);
-            })
-      .vary("--heads", raw.heads, [](ModelShape& one, auto heads) {
-        if (heads > 0) one.kv_heads = one.heads = heads;
-      });
-  const auto vary = [&](const char* flag, const std::vector<std::int64_t>& values,
-                        std::int64_t ModelShape::*size) {
-    grid.vary(flag, values, [size](ModelShape& one, auto asked) {
-      if (asked > 0) one.*size = asked;
-    });
-  };
-  vary("--width", raw.width, &ModelShape::width);
-  vary("--d-k", raw.d_k, &ModelShape::d_k);
-  vary("--d-v", raw.d_v, &ModelShape::d_v);
-  vary("--mlp", raw.mlp, &ModelShape::mlp);
-  vary("--vocabulary", raw.vocabulary, &ModelShape::vocabulary);
-  vary("--chunk", raw.chunk, &ModelShape::chunk);
-  for (const ModelShape& shape : grid.points())
+  std::vector<ModelShape> shapes = raw.shapes.points({});
+  for (const ModelShape& shape : shapes)
     for (const Weight& weight : shape.weights(shape.layers.front()))
       check_size(weight.rows, weight.columns, shape.count());
-  return grid.points();
+  return shapes;
 }
 
 /// The models of one shape, in the order of their tables. Throws UsageError.
@@ -99,11 +78,7 @@ std::vector<Asked> models_of(const RawModels& raw, const ModelShape& shape, Dtyp
   first.stack.shards_weights = raw.fsdp;
   first.stack.has_head = raw.head;
   first.stack.has_optimizer = raw.optimizer;
-  Grid<Asked> grid(first);
-  grid.vary("--softmax", raw.softmax, [](Asked& one, const std::string& name) { one.softmax = name; })
-      .vary("--groups", raw.groups, [](Asked& one, int groups) { one.stack.layer.groups = groups; })
-      .vary("--tokens", raw.tokens, [](Asked& one, auto tokens) { one.stack.tokens = tokens; });
-  return grid.points();
+  return raw.layers.points(first);
 }
 
 /// Makes comparison groups, and no row twice.
@@ -150,33 +125,45 @@ class Groups {
   std::vector<std::vector<std::shared_ptr<const Workload>>> all_;
 };
 
-void declare(Flags& flags, RawModels& raw) {
+/// Declares the flags of the model's sizes.
+void declare_shapes(Flags& flags, RawModels& raw) {
   flags.begin(FlagGroup::what);
-  flags.add("--model", raw.models, "tiny, one of those that --list shows, or a JSON file").list();
-  flags.add("--methods", raw.methods, "names of methods that exchange something, or 'all'").list();
-  flags
-      .add("--lines", raw.lines,
-           "dp (data parallel, no exchange), split (the method without its exchange), full, or 'all'")
-      .list();
-  flags.add("--softmax", raw.softmax, "the method of softmax layers in a model that also has linear layers")
-      .list();
-  flags.add("--scan", raw.scans, "carry the states by these exclusive scans instead of the method's own")
-      .list();
-  flags.add("--groups", raw.groups, "head groups whose exchanges follow one another").list().range(1, 4096);
+  raw.shapes.add<std::string>("model", {"tiny"},
+                              [](ModelShape& one, const std::string& name) { one = find_model(name); });
   flags.begin(FlagGroup::sizes);
-  flags.add("--tokens", raw.tokens, "tokens a rank").list().tokens();
-  flags.add("--layers", raw.layers, "blocks; 0 here and below: as many as the model has")
-      .list()
-      .range(0, 1024);
-  flags.add("--width", raw.width, "numbers of a hidden state").list().range(0, 1 << 20);
-  flags.add("--heads", raw.heads, "attention heads").list().range(0, 1 << 20);
-  flags.add("--d-k", raw.d_k, "key channels of a head").list().range(0, 1 << 20);
-  flags.add("--d-v", raw.d_v, "value channels of a head").list().range(0, 1 << 20);
-  flags.add("--mlp", raw.mlp, "numbers inside the MLP").list().range(0, 1 << 24);
-  flags.add("--vocabulary", raw.vocabulary, "rows of the embedding").list().range(0, 1 << 24);
-  flags.add("--chunk", raw.chunk, "tokens of a chunk of linear attention; on GPUs 64 alone")
-      .list()
-      .range(0, 1 << 20);
+  const auto add = [&](schema::Key key, std::int64_t most, auto set) {
+    raw.shapes
+        .add<std::int64_t>(key, {0},
+                           [set](ModelShape& one, std::int64_t asked) {
+                             if (asked > 0) set(one, asked);
+                           })
+        .range(0, most)
+        .also("0: as many as the model has");
+  };
+  constexpr std::int64_t most = 1 << 20;
+  add("layers", 1024, set_layers);
+  add("heads", most, [](ModelShape& one, auto heads) { one.kv_heads = one.heads = heads; });
+  add("width", most, [](ModelShape& one, auto size) { one.width = size; });
+  add("d_k", most, [](ModelShape& one, auto size) { one.d_k = size; });
+  add("d_v", most, [](ModelShape& one, auto size) { one.d_v = size; });
+  add("mlp", 1 << 24, [](ModelShape& one, auto size) { one.mlp = size; });
+  add("vocabulary", 1 << 24, [](ModelShape& one, auto size) { one.vocabulary = size; });
+  add("chunk", most, [](ModelShape& one, auto size) { one.chunk = size; });
+}
+
+void declare(Flags& flags, RawModels& raw) {
+  declare_shapes(flags, raw);
+  flags.begin(FlagGroup::what);
+  flags.add("--methods", raw.methods, "names of methods that exchange something, or 'all'").list();
+  flags.add_key("line", raw.lines).list();
+  raw.layers.add("softmax", {"ring_attention_softmax"}, cut_methods(Attention::softmax),
+                 [](Asked& one, const std::string& name) { one.softmax = name; });
+  flags.add_key("scan", raw.scans).list();
+  raw.layers.add<int>("groups", {1}, [](Asked& one, int groups) { one.stack.layer.groups = groups; })
+      .range(1, 4096);
+  flags.begin(FlagGroup::sizes);
+  raw.layers.add<std::int64_t>("tokens", {256}, [](Asked& one, auto tokens) { one.stack.tokens = tokens; })
+      .tokens();
   flags.begin(FlagGroup::what);
   flags.add("--fsdp", raw.fsdp,
             "shard the weights: those of a layer are gathered while the layer before it runs, and gradients "
@@ -214,16 +201,15 @@ bool takes_bf16(const std::vector<std::string>& executors) {
 }  // namespace
 
 std::optional<Options> parse_model_options(int argc, char** argv) {
-  RawModels own;
   CommonOptions common("model_bench",
                        "Times the blocks of a model, forward and backward, under each sequence-parallel "
                        "method. Every result is verified.",
                        "  model_bench --methods zeco,lasp2 --tokens 512 --launches 3\n"
                        "  model_bench --model gla-1b-h16 --layers 1 --lines dp,full");
   Options& options = common.options();
+  RawModels own(common.flags());
   declare(common.flags(), own);
   if (!common.parse(argc, argv, print_list)) return std::nullopt;
-  resolve_names("softmax", own.softmax, cut_methods(Attention::softmax));
   const std::vector<ModelShape> shapes = shapes_of(own);
   const bool all_linear = std::all_of(shapes.begin(), shapes.end(),
                                       [](const ModelShape& one) { return one.softmax_layers() == 0; });

@@ -61,6 +61,12 @@ class ModelWorkload : public Workload {
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
   AxisValues axes() const override;
+  WorkloadKind kind() const override { return WorkloadKind::model; }
+  Variant variant() const override {
+    return scope() == Scope::data_parallel ? Variant::whole
+           : scope() == Scope::no_exchange ? Variant::without_exchange
+                                           : Variant::published;
+  }
 
  private:
   Scope scope() const {

@@ -13,9 +13,9 @@
 
 #include "collectives/executors/cores.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/output.hpp"
-#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
@@ -95,9 +95,9 @@ std::optional<Topology> read_machine(const Options& options) {
   std::optional<Topology> topology;
   if (!options.topology.empty()) topology = read_topology(options.topology);
   for (const Case& bench_case : options.cases) {
-    if (find_backend(bench_case.executor).is_measured) continue;
+    if (bench_case.backend->is_measured) continue;
     if (!topology)
-      throw UsageError("executor " + bench_case.executor +
+      throw UsageError("executor " + bench_case.backend->name +
                        " needs a machine: --topology topologies/NAME.json");
     if (bench_case.ranks > topology->ranks())
       throw UsageError(fmt::format("--ranks: {} ranks do not fit on {}: {} nodes of {} are {}",
@@ -110,9 +110,9 @@ std::optional<Topology> read_machine(const Options& options) {
 void refuse_if_nothing_runs(const Options& options) {
   std::string reason;
   for (const Case& bench_case : options.cases) {
-    const Refusal lack = find_backend(bench_case.executor).lacking(bench_case.ranks);
+    const Refusal lack = bench_case.backend->lacking(bench_case.ranks);
     if (!lack) return;
-    if (reason.empty()) reason = "executor " + bench_case.executor + " cannot run: " + lack.reason();
+    if (reason.empty()) reason = "executor " + bench_case.backend->name + " cannot run: " + lack.reason();
   }
   throw UsageError(reason);
 }

@@ -18,13 +18,13 @@ namespace {
 
 /// The bench's own flags as the user wrote them.
 struct RawCollectives {
+  explicit RawCollectives(Flags& flags) : sizes(flags) {}
+
   std::vector<std::string> collectives{"all"};
   std::vector<std::string> directions{"forward"};
   std::vector<std::string> maps{"diagonal"};
   std::vector<std::int64_t> heads{Shape{}.heads};
-  std::vector<std::int64_t> d_k{Shape{}.d_k};
-  std::vector<std::int64_t> d_v{Shape{}.d_v};
-  std::vector<std::int64_t> tokens{Shape{}.tokens};
+  AxisFlags<Shape> sizes;
   std::uint64_t min_bytes = 0;  // 0 for the single shape that the other flags give
   std::uint64_t max_bytes = 0;
   int factor = 2;
@@ -75,12 +75,8 @@ std::vector<std::int64_t> heads_of(const RawCollectives& raw, const Shape& shape
 
 /// The shapes that the flags combine to, with the sizes of a state changing fastest.
 std::vector<Shape> shapes(const RawCollectives& raw) {
-  Grid<Shape> sizes{Shape{}};
-  sizes.vary("--d-k", raw.d_k, [](Shape& one, std::int64_t channels) { one.d_k = channels; })
-      .vary("--d-v", raw.d_v, [](Shape& one, std::int64_t channels) { one.d_v = channels; })
-      .vary("--tokens", raw.tokens, [](Shape& one, std::int64_t tokens) { one.tokens = tokens; });
   std::vector<Shape> all;
-  for (const Shape& size : sizes.points()) {
+  for (const Shape& size : raw.sizes.points({})) {
     const Grid<Shape> states = Grid<Shape>(size).vary(
         "--heads", heads_of(raw, size), [](Shape& one, std::int64_t heads) { one.heads = heads; });
     for (const Shape& shape : states.points()) {
@@ -128,11 +124,12 @@ std::vector<std::vector<std::shared_ptr<const Workload>>> comparison_groups(
   std::vector<std::vector<std::shared_ptr<const Workload>>> all;
   const std::vector<MapKind> maps = resolve_values("map", raw.maps, map_choices);
   const std::vector<Kind> kinds = kinds_of(names);
-  for (const Shape& shape : shapes(raw))
+  const std::vector<Shape> all_shapes = shapes(raw);
+  for (const Shape& shape : all_shapes)
     for (Direction direction : directions(raw))
       for (Kind kind : kinds) {
         if (direction == Direction::reverse && kind != Kind::exclusive_scan) continue;
-        if (shape.tokens != raw.tokens.front() && !moves_tokens(kind)) continue;
+        if (shape.tokens != all_shapes.front().tokens && !moves_tokens(kind)) continue;
         for (MapKind map : maps)
           if (map == maps.front() || !moves_tokens(kind))
             all.push_back(workloads(names, kind, shape_for(kind, shape, map, raw), direction));
@@ -145,25 +142,19 @@ void declare(Flags& flags, RawCollectives& raw) {
   constexpr std::uint64_t most_bytes = std::uint64_t{1} << 43;
   flags.begin(FlagGroup::what);
   flags.add("--collectives", raw.collectives, "names, or 'all'").list();
-  flags
-      .add("--direction", raw.directions, "forward (in rank order), reverse (as in a backward pass), or both")
-      .list()
-      .one_of(words_of(direction_choices));
-  flags
-      .add("--map", raw.maps,
-           "the kind of a rank's map: diagonal (a decay for each row), scalar (a decay for each head), "
-           "affine (a matrix for each head, as delta rules have), or 'all'")
-      .list();
+  flags.add_key("direction", raw.directions).list().one_of(words_of(direction_choices));
+  flags.add_key("map", raw.maps).list();
   flags.begin(FlagGroup::sizes);
-  Flag heads = flags.add("--heads", raw.heads, "attention heads of a rank's state").list().size();
-  flags.add("--d-k", raw.d_k, "key channels of a head: rows of its state").list().size();
-  flags.add("--d-v", raw.d_v, "value channels of a head: columns of its state").list().size();
-  flags
-      .add("--tokens", raw.tokens,
-           "tokens a rank, for collectives that move keys, values or hidden states; with -b the default "
-           "makes keys and values as large as a state")
+  Flag heads = flags.add_key("heads", raw.heads).list().size();
+  raw.sizes.add<std::int64_t>("d_k", {Shape{}.d_k}, [](Shape& one, auto channels) { one.d_k = channels; })
+      .size();
+  raw.sizes.add<std::int64_t>("d_v", {Shape{}.d_v}, [](Shape& one, auto channels) { one.d_v = channels; })
+      .size();
+  raw.sizes.add<std::int64_t>("tokens", {Shape{}.tokens}, [](Shape& one, auto count) { one.tokens = count; })
+      .also(
+          "for collectives that move keys, values or hidden states; with -b the default makes keys and "
+          "values as large as a state")
       .sets(raw.gives_tokens)
-      .list()
       .tokens();
   Flag least =
       flags.add("-b,--min-bytes", raw.min_bytes, "smallest state of a rank; sets the number of heads")
@@ -182,13 +173,13 @@ void print_list() {
 }  // namespace
 
 std::optional<Options> parse_collective_options(int argc, char** argv) {
-  RawCollectives own;
   CommonOptions common(
       "collective_bench",
       "Times the collectives of sequence-parallel attention. Every result is verified, and every row has a "
       "lower bound.",
       "  collective_bench --collectives all_scan,ring_scan,all_gather_scan -b 64K -e 16M -f 4 --launches 3\n"
       "  collective_bench --executor simulator --topology topologies/dgx-h100-32x8.json --ranks 64,256");
+  RawCollectives own(common.flags());
   declare(common.flags(), own);
   if (!common.parse(argc, argv, print_list)) return std::nullopt;
   const std::vector<std::string> known = names_of(collectives());

@@ -10,13 +10,13 @@
 #include "collectives/executors/executor.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "collectives/simulator/natives.hpp"
+#include "harness/machine/conditions.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/flag_list.hpp"
 #include "harness/options/grid.hpp"
 #include "harness/options/names.hpp"
 #include "harness/options/settings.hpp"
-#include "harness/machine/conditions.hpp"
-#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/schema/fields.hpp"
 
@@ -103,57 +103,30 @@ void CommonOptions::declare_axes() {
   flags_.add("--like", like_,
              "the sizes and rounds of a published table or a public suite, by a name that --list shows; "
              "other flags override it, and --executor and --ranks are yours to give");
-  flags_.add("--executor,--executors", executors_, "what runs the schedules; --list shows the executors")
-      .list();
-  const int that_fit = std::clamp(usable_cores().count(), 2, 4);
-  axes_.ranks.assign(1, launched_size() > 0 ? launched_size() : that_fit);
-  flags_
-      .add("--ranks", axes_.ranks,
-           "numbers of ranks; as many processes as the largest needs are started, or must be there under "
-           "your own launcher")
-      .list()
+  flags_.add_key("executor", executors_, "--executors").list();
+  const int default_ranks = launched_size() > 0 ? launched_size() : std::clamp(usable_cores().count(), 2, 4);
+  axes_.add<int>("ranks", {default_ranks}, [](Case& one, int count) { one.ranks = count; })
       .range(1, 16384)
       .shows_default("2 to 4, as cores fit");
-  flags_.add("--baseline", options_.baseline,
-             "the row that the ratios of --wide, --csv and records refer to");
+  flags_.add_key("baseline", options_.baseline);
   flags_.begin(FlagGroup::run);
-  flags_
-      .add("--ranks-per-node", axes_.ranks_per_node,
-           "ranks a node; 0: as they lie on hosts, or as the simulated machine has them")
-      .list()
+  axes_.add<int>("ranks_per_node", {0}, [](Case& one, int count) { one.ranks_per_node = count; })
       .range(0, 16384);
-  flags_
-      .add("--ranks-per-gpu", executor_choices().ranks_per_gpu,
-           "ranks of executor peer that share one GPU, for tests: their times measure no link")
-      .range(1, 64);
-  flags_
-      .add("--threads-per-rank", axes_.threads_per_rank,
-           "threads of a rank in layers on CPUs: 2 (one computes while the other exchanges), 1 (both in "
-           "turns), 0 (2 where every rank has two cores, else 1)")
-      .list()
+  flags_.add_key("ranks_per_gpu", executor_choices().ranks_per_gpu).range(1, 64);
+  axes_.add<int>("threads_per_rank", {0}, [](Case& one, int count) { one.threads_per_rank = count; })
       .range(0, 2);
-  flags_
-      .add("--blocks", blocks_,
-           "number of blocks that the state is cut into; auto: chosen by the alpha-beta model")
-      .list();
-  flags_
-      .add("--cadence", cadences_,
-           "how rounds follow one another: isolated (all ranks start together each time), streaming (back to "
-           "back), graph (back to back from a recording that a GPU replays)")
-      .list();
+  flags_.add_key("blocks_asked", blocks_).list();
+  axes_.add("cadence", {"isolated"}, words_of(cadence_choices),
+            [](Case& one, const std::string& word) { one.cadence = value_of(cadence_choices, word); });
 }
 
 void CommonOptions::declare_rounds() {
   flags_.begin(FlagGroup::run);
-  flags_.add("-w,--warmup", options_.warmup, "rounds before the timed ones").range(0, 1000000);
-  flags_.add("-n,--rounds", options_.rounds, "timed rounds").range(1, 1000000);
-  flags_.add("-N,--cycles", axes_.cycles, "repetitions of the whole sweep, which show drift of the machine")
+  flags_.add_key("warmup", options_.warmup, "-w").range(0, 1000000);
+  flags_.add_key("rounds", options_.rounds, "-n").range(1, 1000000);
+  flags_.add("-N,--cycles", cycles_, "repetitions of the whole sweep, which show drift of the machine")
       .range(1, 1000);
-  flags_
-      .add(
-          "--launches", options_.launches,
-          "how often all processes are started and all cases run; with two or more, intervals cover launches")
-      .range(1, 1000);
+  flags_.add_key("launches", options_.launches).range(1, 1000);
   flags_.add("--for", options_.most_seconds, "seconds for further launches; 0: no more than --launches")
       .range(0, 1000000);
   flags_
@@ -161,14 +134,14 @@ void CommonOptions::declare_rounds() {
            "add launches until every 95 % interval is within this many percent of its time: at least 3, and "
            "at most 20 or as many as --launches or --for allow; 0: add none")
       .reals(0, 1000);
-  flags_.add("--session", options_.session, "a name that every record gets");
+  flags_.add_key("session", options_.session);
   flags_.add("--resume", options_.resume,
              "continue an interrupted run: cases with records in this file are not run again, and new "
              "records are appended to it unless -J names another file");
   flags_.add("--worker", options_.worker, "for ranks that the bench starts itself").hidden();
   flags_.add("-c,--check", options_.checks, "verifications before the timing; it cannot be switched off")
       .range(1, 1000);
-  flags_.add("--seed", options_.seed, "seed of the inputs");
+  flags_.add_key("seed", options_.seed);
   flags_.add("-T,--timeout", options_.time_limit_seconds, "seconds that a case may take; 0: no limit")
       .range(0, 1000000);
   flags_.add("--nvls", executor_choices().multicast,
@@ -177,9 +150,7 @@ void CommonOptions::declare_rounds() {
 
 void CommonOptions::declare_simulator() {
   flags_.begin(FlagGroup::simulator);
-  flags_.add("--topology", options_.topology,
-             "a file of topologies/: the machine that executor simulator simulates, and for which the times "
-             "of measured rows are predicted");
+  flags_.add_key("topology", options_.topology);
   flags_.add("--calibrate", options_.calibrate,
              "measure this machine, write it to this file as a topology, and predict with it; with one rank "
              "and --topology only the kernels are measured, and the links are those of that topology");
@@ -268,14 +239,10 @@ std::vector<std::string> CommonOptions::executors() const { return resolve_execu
 
 Options CommonOptions::with_cases(std::vector<std::vector<std::shared_ptr<const Workload>>> groups) const {
   Options options = options_;
-  Axes axes = axes_;
-  axes.executors = executors();
-  axes.ranks = distinct("--ranks", axes_.ranks);
-  axes.ranks_per_node = distinct("--ranks-per-node", axes_.ranks_per_node);
-  axes.threads_per_rank = distinct("--threads-per-rank", axes_.threads_per_rank);
-  axes.blocks = block_counts(blocks_);
-  axes.cadences = resolve_values("cadence", cadences_, cadence_choices);
-  axes.ranks_per_gpu = executor_choices().ranks_per_gpu;
+  Axes axes{.executors = executors(),
+            .points = axes_.points({.ranks_per_gpu = executor_choices().ranks_per_gpu}),
+            .blocks = block_counts(blocks_),
+            .cycles = cycles_};
   if (!options.topology.empty()) axes.simulated_natives = simulated_natives(read_topology(options.topology));
   axes.baseline = options.baseline;
   axes.comparison_groups = std::move(groups);

@@ -10,6 +10,7 @@
 
 #include "harness/cases/sweep.hpp"
 #include "harness/options/flags.hpp"
+#include "harness/options/grid.hpp"
 #include "harness/options/options.hpp"
 
 namespace baton {
@@ -51,10 +52,9 @@ class CommonOptions {
   std::string like_;
   Options options_;
   std::vector<std::string> executors_;
-  // The axes whose values need no look-up; those that do are words below.
-  Axes axes_;
+  AxisFlags<Case> axes_{flags_};
+  int cycles_ = 1;
   std::vector<std::string> blocks_{"auto"};
-  std::vector<std::string> cadences_{"isolated"};
   std::vector<std::string> exported_;  // the format and the file of --export; empty without it
   bool list_ = false;
   bool schema_ = false;

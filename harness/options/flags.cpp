@@ -12,8 +12,8 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "collectives/schedule/texts.hpp"
-#include "harness/options/flag_values.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/options/flag_values.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/cells.hpp"
 
@@ -162,6 +162,11 @@ Flag& Flag::needs(const Flag& other) {
 
 Flag& Flag::excludes(const Flag& other) {
   option_->excludes(other.option_);
+  return *this;
+}
+
+Flag& Flag::also(const std::string& words) {
+  option_->description(option_->get_description() + "; " + words);
   return *this;
 }
 

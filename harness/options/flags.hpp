@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/schema/fields.hpp"
+
 namespace CLI {
 class App;
 class Option;
@@ -55,6 +57,8 @@ class Flag {
   Flag& shows_default(const std::string& text);
   Flag& needs(const Flag& other);
   Flag& excludes(const Flag& other);
+  /// Adds these words to the help of the flag.
+  Flag& also(const std::string& words);
   /// Leaves the flag out of --help.
   Flag& hidden();
   /// Sets `given` if the user gives the flag.
@@ -92,6 +96,13 @@ class Flags {
   /// Declares a flag with the value in `value` as its default. A bool is a flag without a value.
   template <FlagValue Value>
   Flag add(const std::string& names, Value& value, const std::string& help);
+
+  /// Declares the flag of a key of records, under the name and with the help that the schema has.
+  /// `alias` is a second name of it, such as "-w"; may be empty.
+  template <FlagValue Value>
+  Flag add_key(schema::Key key, Value& value, const std::string& alias = {}) {
+    return add(std::string(key.field().flag) + (alias.empty() ? "" : "," + alias), value, schema::help_of_flag(key.field()));
+  }
 
   /// Parses the arguments, program name first. False if the answer was --help or --version, which
   /// has been printed. Throws UsageError.

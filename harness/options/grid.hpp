@@ -5,11 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/options/flags.hpp"
+#include "harness/options/names.hpp"
 
 namespace baton {
 
@@ -49,6 +53,47 @@ class Grid {
 
  private:
   std::vector<Point> points_;
+};
+
+/// Flags that are the axes of a grid: each takes a list, and a point has one value of each.
+template <class Point>
+class AxisFlags {
+ public:
+  /// Declares the flags among `flags`, which must outlive this.
+  explicit AxisFlags(Flags& flags) : flags_(flags) {}
+
+  /// Declares the flag of a key with its default values; `set(point, value)` gives a point one of
+  /// them. The flag that is declared last changes fastest.
+  template <class Value, class Set>
+  Flag add(schema::Key key, std::vector<Value> values, const Set& set, const std::string& alias = {}) {
+    const auto kept = std::make_shared<std::vector<Value>>(std::move(values));
+    axes_.push_back([=](Grid<Point>& grid) { grid.vary(std::string(key.field().flag), *kept, set); });
+    return flags_.add_key(key, *kept, alias).list();
+  }
+
+  /// The same for words, which are names among `known` unless they are the default ones; 'all'
+  /// stands for all names.
+  template <class Set>
+  Flag add(schema::Key key, const std::vector<std::string>& words, const std::vector<std::string>& known,
+           const Set& set) {
+    const auto kept = std::make_shared<std::vector<std::string>>(words);
+    axes_.push_back([=](Grid<Point>& grid) {
+      const std::string what(key.field().key);
+      grid.vary(what, *kept == words ? words : resolve_names(what, *kept, known), set);
+    });
+    return flags_.add_key(key, *kept).list();
+  }
+
+  /// All combinations of the values that the user gave, as changes of `first`. Throws UsageError.
+  std::vector<Point> points(const Point& first) const {
+    Grid<Point> grid(first);
+    for (const auto& vary : axes_) vary(grid);
+    return grid.points();
+  }
+
+ private:
+  Flags& flags_;
+  std::vector<std::function<void(Grid<Point>&)>> axes_;
 };
 
 }  // namespace baton

@@ -10,7 +10,7 @@ namespace baton {
 int Options::processes() const {
   int most = 0;
   for (const Case& bench_case : cases)
-    if (find_backend(bench_case.executor).process_per_rank) most = std::max(most, bench_case.ranks);
+    if (bench_case.backend->process_per_rank) most = std::max(most, bench_case.ranks);
   return dry_run ? 0 : most;
 }
 
@@ -25,11 +25,11 @@ int Options::calibrated_ranks() const {
   bool has_kernels = false;
   std::string measured;
   for (const Case& bench_case : cases) {
-    if (!find_backend(bench_case.executor).is_measured) continue;
-    if (!measured.empty() && measured != bench_case.executor)
+    if (!bench_case.backend->is_measured) continue;
+    if (!measured.empty() && measured != bench_case.backend->name)
       throw UsageError("--calibrate measures one executor, not both " + measured + " and " +
-                       bench_case.executor);
-    measured = bench_case.executor;
+                       bench_case.backend->name);
+    measured = bench_case.backend->name;
     most = std::max(most, bench_case.ranks);
     has_kernels |= bench_case.workload->is_layer();
   }

@@ -53,7 +53,7 @@ std::string marked_name(const Row& row, Form) {
 
 /// The executor, and the word "native" where one stood in for the schedule.
 std::string run_by(const Row& row, Form) {
-  return row.bench_case.executor + (row.result.text("implementation") == "schedule" ? "" : " native");
+  return row.bench_case.backend->name + (row.result.text("implementation") == "schedule" ? "" : " native");
 }
 
 /// The number of blocks, with * if the model chose it.

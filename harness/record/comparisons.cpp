@@ -10,16 +10,6 @@
 namespace baton {
 namespace {
 
-/// The mode of a layer or the line of a model; empty for what has no exchange that could be left
-/// out, such as the line "dp".
-std::string way_of(const Case& one) {
-  const std::string variant = one.workload->variant();
-  return variant == "dp" ? "" : variant;
-}
-
-/// True for the way in which a method was published.
-bool is_as_published(const std::string& way) { return way == "overlapped" || way == "full"; }
-
 std::string scan_of(const Case& one) { return one.workload->axes().text("scan"); }
 
 /// True if both cases are cut into the same number of blocks and carry states by the same scan, or
@@ -33,7 +23,7 @@ bool have_like_exchanges(const Case& one, const Case& other) {
 /// How a row of the baseline is called, such as "zeco overlapped, 8 blocks".
 std::string title_of(const Case& one) {
   std::string title = one.workload->name();
-  if (const std::string way = way_of(one); !way.empty()) title += " " + way;
+  if (one.workload->variant() != Variant::whole) title += " " + one.workload->variant_name();
   for (const AxisValue& axis : one.workload->axes())  // a scan that was asked for
     if (axis.key == "scan" && axis.parts == in_name && !scan_of(one).empty()) title += " by " + scan_of(one);
   if (!one.workload->cuts_blocks()) return title;
@@ -41,7 +31,7 @@ std::string title_of(const Case& one) {
 }
 
 /// The least spread between launches of a case.
-double least_spread_of(const Case& one) { return find_backend(one.executor).is_measured ? least_spread : 0; }
+double least_spread_of(const Case& one) { return one.backend->is_measured ? least_spread : 0; }
 
 }  // namespace
 
@@ -104,13 +94,15 @@ double Comparisons::typical(const std::vector<int>& launches, int index) const {
 /// without any exchange, stands beside all ways, and is best compared with what was published. Of
 /// what is left the fastest counts.
 std::optional<int> Comparisons::baseline_of(const std::vector<int>& launches, int index) const {
-  const std::string way = way_of(cases_[index]);
+  const Variant variant = cases_[index].workload->variant();
   constexpr int never = 6;
   const auto rank = [&](int other) {  // how far it is from what should be compared
-    const std::string there = way_of(cases_[other]);
-    if (there != way && !there.empty() && !way.empty()) return never;
-    const int of_ways = there == way ? 0 : there.empty() || is_as_published(there) ? 1 : 2;
-    return of_ways + (have_like_exchanges(cases_[index], cases_[other]) ? 0 : 3);
+    const Variant there = cases_[other].workload->variant();
+    if (there != variant && there != Variant::whole && variant != Variant::whole) return never;
+    const int of_variants = there == variant                                         ? 0
+                            : there == Variant::whole || there == Variant::published ? 1
+                                                                                     : 2;
+    return of_variants + (have_like_exchanges(cases_[index], cases_[other]) ? 0 : 3);
   };
   std::optional<int> best;
   std::pair<int, double> least{never, 0};
@@ -126,7 +118,7 @@ std::optional<int> Comparisons::baseline_of(const std::vector<int>& launches, in
 }
 
 /// The case of the same workload, blocks and scan in another variant; nothing if there is none.
-std::optional<int> Comparisons::sibling(int index, const std::string& variant) const {
+std::optional<int> Comparisons::sibling(int index, Variant variant) const {
   for (const int other : *group_of_[index]) {
     const Workload& workload = *cases_[other].workload;
     if (workload.name() == cases_[index].workload->name() && workload.variant() == variant &&
@@ -139,8 +131,9 @@ std::optional<int> Comparisons::sibling(int index, const std::string& variant) c
 /// The hidden share of an overlapped layer's exchange. Nothing where the launches cannot tell that
 /// waiting for the exchange takes longer than none: the share would be noise over noise.
 std::optional<double> Comparisons::hidden_share(const std::vector<int>& launches, int index) const {
-  const std::optional<int> exposed = sibling(index, "exposed"), alone = sibling(index, "compute_only");
-  if (cases_[index].workload->variant() != "overlapped" || !exposed || !alone) return std::nullopt;
+  const std::optional<int> exposed = sibling(index, Variant::exposed),
+                           alone = sibling(index, Variant::without_exchange);
+  if (cases_[index].workload->variant() != Variant::published || !exposed || !alone) return std::nullopt;
   const std::vector<int> all = with_all(launches, {index, *exposed, *alone});
   if (all.empty() || ratio_in(all, *exposed, *alone)->ci95[0] <= 1) return std::nullopt;
   const double waited = typical(all, *exposed);
@@ -149,8 +142,9 @@ std::optional<double> Comparisons::hidden_share(const std::vector<int>& launches
 
 /// The seconds by which a model's line "full" takes longer than its line "split".
 std::optional<double> Comparisons::exposed_seconds(const std::vector<int>& launches, int index) const {
-  const std::optional<int> split = sibling(index, "split");
-  if (cases_[index].workload->variant() != "full" || !split) return std::nullopt;
+  const std::optional<int> split = sibling(index, Variant::without_exchange);
+  const Workload& workload = *cases_[index].workload;
+  if (!workload.is_model() || workload.variant() != Variant::published || !split) return std::nullopt;
   const std::vector<int> both = with_all(launches, {index, *split});
   if (both.empty()) return std::nullopt;
   return typical(both, index) - typical(both, *split);

@@ -77,7 +77,7 @@ class Comparisons {
   /// The geometric mean of the medians of a case in these launches.
   double typical(const std::vector<int>& launches, int index) const;
   std::optional<int> baseline_of(const std::vector<int>& launches, int index) const;
-  std::optional<int> sibling(int index, const std::string& variant) const;
+  std::optional<int> sibling(int index, Variant variant) const;
   std::optional<double> hidden_share(const std::vector<int>& launches, int index) const;
   std::optional<double> exposed_seconds(const std::vector<int>& launches, int index) const;
   std::optional<Ratio> ratio_in(const std::vector<int>& launches, int index, int to) const;

@@ -66,7 +66,7 @@ std::optional<double> bound_seconds(const Case& bench_case, const CaseTraffic& t
 void add_case(Result& result, const Case& bench_case, int warmup, int rounds) {
   result.set("schema", schema::version);
   AxisValues axes = bench_case.axes();
-  const bool is_measured = find_backend(bench_case.executor).is_measured;  // simulated rows have one round
+  const bool is_measured = bench_case.backend->is_measured;  // simulated rows have one round
   axes.add({"warmup", warmup, is_measured ? in_contest : in_record_alone});
   axes.add({"rounds", rounds, is_measured ? in_contest : in_record_alone});
   for (const AxisValue& axis : axes) result.set(axis.key, json_of(axis));

@@ -25,7 +25,7 @@ struct Row {
   std::optional<Ratio> bound_share;
 
   bool is_timed() const { return result.is_timed(); }
-  bool is_simulated() const { return !find_backend(bench_case.executor).is_measured; }
+  bool is_simulated() const { return !bench_case.backend->is_measured; }
   /// True for ranks that wait for their turn on a core or on a GPU.
   bool is_crowded() const;
   double median() const { return result.real("median_seconds"); }

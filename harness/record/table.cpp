@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
-#include <initializer_list>
 #include <set>
+#include <span>
 
 #include "harness/record/cells.hpp"
 #include "harness/record/row.hpp"
@@ -23,12 +23,6 @@ using Columns = std::vector<Column>;
 constexpr auto tokens_by_heads = "tok x heads";
 
 void add(Columns& all, const Columns& more) { all.insert(all.end(), more.begin(), more.end()); }
-
-Columns columns(std::initializer_list<schema::Key> keys) {
-  Columns all;
-  for (const schema::Key key : keys) all.push_back(column(key));
-  return all;
-}
 
 const char* title_of_names(const Case& one) { return one.workload->is_layer() ? "method" : "collective"; }
 
@@ -63,7 +57,7 @@ class Fitting {
   Fitting(const std::vector<Case>& cases, int launches) : cases_(cases), launches_(launches) {
     is_layer_ = cases.front().workload->is_layer();
     is_model_ = cases.front().workload->is_model();
-    is_simulated_ = !find_backend(cases.front().executor).is_measured;
+    is_simulated_ = !cases.front().backend->is_measured;
   }
 
   Table table() const {
@@ -111,8 +105,9 @@ class Fitting {
 
 Columns Fitting::case_columns() const {
   Columns columns;
-  const auto runs = distinct(
-      cases_, [](const Case& c) { return c.executor + (c.workload->native().empty() ? "" : " native"); });
+  const auto runs = distinct(cases_, [](const Case& c) {
+    return c.backend->name + (c.workload->native().empty() ? "" : " native");
+  });
   const Column run_by = column("executor");
   if (!is_simulated_ && runs.size() > 1) columns.push_back(run_by.of_width(-width_of(runs, run_by.title)));
   columns.push_back(fitted(column("ranks"), [](const Case& c) { return fmt::format("{}", c.ranks); }));
@@ -132,7 +127,7 @@ Columns Fitting::measured_columns() const {
       column("ci95_seconds", Form::brief).in(over).of_width(std::max(15, static_cast<int>(over.size()))),
       against_the_lowest()};
   if (!is_layer_) columns.push_back(bound_share());
-  if (distinct(cases_, [](const Case& c) { return c.workload->variant(); }).size() > 2)
+  if (distinct(cases_, [](const Case& c) { return c.workload->variant_name(); }).size() > 2)
     columns.push_back(column("hidden"));
   columns.push_back(verified());
   return columns;
@@ -173,33 +168,101 @@ std::string line(const std::vector<const Columns*>& parts,
   return text.substr(0, text.find_last_not_of(' ') + 1);
 }
 
+/// The kinds of workloads whose tables have a column.
+enum Kinds : unsigned { of_collectives = 1, of_layers = 2, of_models = 4, of_all = 7 };
+
+/// A column of the wide table: that of a key, or one that `made` makes from it and others.
+struct Placed {
+  unsigned kinds;
+  schema::Key key;
+  Column (*made)() = nullptr;
+
+  Column column() const { return made == nullptr ? baton::column(key) : made(); }
+};
+
+/// The columns of the wide table that say what a case is, behind those that every table has.
+const Placed wide_cases[] = {{of_layers | of_models, "pass"},
+                             {of_layers | of_models, "mode"},
+                             {of_collectives, "direction"},
+                             {of_all, "cadence"},
+                             {of_all, "state_bytes"},
+                             {of_all, "blocks"},
+                             {of_models, "line"}};
+
+const Placed wide_answers[] = {{of_all, "mean_seconds"},
+                               {of_all, "median_seconds"},
+                               {of_all, "ci95_seconds"},
+                               {of_all, "min_seconds"},
+                               {of_all, "p95_seconds"},
+                               {of_all, "max_seconds"},
+                               {of_all, "first_seconds"},
+                               {of_collectives, "algbw_bytes_per_second"},
+                               {of_collectives, "busbw_bytes_per_second"},
+                               {of_all, "sent_bytes"},
+                               {of_all, "hops"},
+                               {of_layers | of_models, "tensor_bytes"},
+                               {of_layers | of_models, "hidden"},
+                               {of_collectives, "bound_seconds"},
+                               {of_collectives, "bound_seconds", bound_share},
+                               {of_all, "predicted_seconds"},
+                               {of_all, "ratio"},
+                               {of_all, "ratio_to"},
+                               {of_all, "verified_elements"},
+                               {of_all, "relative_error"},
+                               {of_all, "wrong"},
+                               {of_models, "median_seconds", step_time},
+                               {of_models, "tokens", token_rate},
+                               {of_models, "peak_flops", flops_utilisation},
+                               {of_models, "ratio", time_over_dp},
+                               {of_models, "exposed_seconds"},
+                               {of_all, "p50_seconds"},
+                               {of_all, "p99_seconds"},
+                               {of_all, "rounds_as_last"}};
+
+Columns columns_of(unsigned kind, std::span<const Placed> places) {
+  Columns all;
+  for (const Placed& one : places)
+    if ((one.kinds & kind) != 0) all.push_back(one.column());
+  return all;
+}
+
+/// The column of a key that is among `all`.
+Column& of_key(Columns& all, schema::Key key) {
+  return *std::ranges::find(all, key.field().title, [](const Column& one) { return one.title; });
+}
+
+/// The columns of results that have a width in the schema and no place above: a new key is in the
+/// table without a change here.
+Columns further_columns() {
+  Columns all;
+  for (std::size_t place = 0; place < schema::fields.size(); ++place) {
+    const schema::Key key = schema::Key::at(place);
+    const auto is_it = [key](const Placed& one) { return one.key == key; };
+    const bool is_column = key.field().role == schema::Role::result && key.field().width != 0;
+    if (is_column && std::ranges::none_of(wide_answers, is_it) && std::ranges::none_of(wide_cases, is_it))
+      all.push_back(column(key));
+  }
+  return all;
+}
+
 }  // namespace
 
 Table wide_table(const Case& one, int longest_name, int launches) {
-  const bool is_layer = one.workload->is_layer(), is_model = one.workload->is_model();
+  const unsigned kind = 1U << static_cast<unsigned>(one.workload->kind());
   Table table;
   table.bench_case = {column("name").titled(title_of_names(one)).of_width(-std::max(22, longest_name + 1)),
                       column("executor").of_width(width_for_run_by()), column("ranks")};
-  add(table.bench_case, is_layer ? columns({"pass", "mode"}) : columns({"direction"}));
-  add(table.bench_case, columns({"cadence", "state_bytes", "blocks"}));
-  if (is_model) table.bench_case.push_back(column("line"));
-  const Column interval = column("ci95_seconds");
-  add(table.answer, columns({"mean_seconds", "median_seconds"}));
-  table.answer.push_back(launches == 1 ? interval.titled("within one launch") : interval);
-  add(table.answer, columns({"min_seconds", "p95_seconds", "max_seconds", "first_seconds"}));
-  if (!is_layer) add(table.answer, columns({"algbw_bytes_per_second", "busbw_bytes_per_second"}));
-  add(table.answer, columns({"sent_bytes", "hops"}));
-  if (is_layer)
-    add(table.answer, columns({"tensor_bytes", "hidden"}));
-  else
-    add(table.answer, {column("bound_seconds"), bound_share()});
-  add(table.answer, columns({"predicted_seconds", "ratio", "ratio_to", "verified_elements"}));
-  if (is_layer) table.answer.back() = table.answer.back().in(tokens_by_heads).of_width(11);
-  add(table.answer, columns({"relative_error", "wrong"}));
-  if (is_model)
-    add(table.answer,
-        {step_time(), token_rate(), flops_utilisation(), time_over_dp(), column("exposed_seconds")});
-  add(table.answer, columns({"p50_seconds", "p99_seconds", "rounds_as_last"}));
+  add(table.bench_case, columns_of(kind, wide_cases));
+  table.answer = columns_of(kind, wide_answers);
+  if (launches == 1) {
+    Column& interval = of_key(table.answer, "ci95_seconds");
+    interval = interval.titled("within one launch");
+  }
+  if (one.workload->is_layer()) {
+    Column& verified = of_key(table.answer, "verified_elements");
+    verified = verified.in(tokens_by_heads).of_width(11);
+  }
+  add(table.answer, further_columns());
   return table;
 }
 

@@ -6,11 +6,11 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/proof.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/exit_codes.hpp"
 #include "harness/process/output.hpp"
-#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/export.hpp"
 #include "harness/run/collector.hpp"

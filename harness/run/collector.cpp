@@ -6,8 +6,8 @@
 #include <random>
 
 #include "harness/cases/proof.hpp"
-#include "harness/options/options.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/facts.hpp"
 #include "harness/run/resume.hpp"

@@ -9,8 +9,8 @@
 #include <iterator>
 
 #include "collectives/executors/timing.hpp"
-#include "harness/options/options.hpp"
 #include "harness/machine/conditions.hpp"
+#include "harness/options/options.hpp"
 #include "harness/record/cells.hpp"
 #include "harness/record/columns.hpp"
 #include "harness/run/results.hpp"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr auto about_trace = "trace";
 
-bool is_simulated(const Case& c) { return !find_backend(c.executor).is_measured; }
+bool is_simulated(const Case& c) { return !c.backend->is_measured; }
 
 bool is_oversubscribed(const Row& row) { return row.result.value<bool>("conditions.oversubscribed"); }
 

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <string_view>
 
-#include "harness/process/report_line.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/process/report_line.hpp"
 
 namespace baton {
 namespace {

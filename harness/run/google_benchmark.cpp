@@ -12,8 +12,8 @@
 #include <sstream>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/options/options.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/world.hpp"
 #include "harness/run/results.hpp"
 

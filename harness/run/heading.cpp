@@ -9,10 +9,10 @@
 #include "collectives/collective.hpp"
 #include "collectives/executors/launcher.hpp"
 #include "harness/cases/case.hpp"
-#include "harness/measure/hosts.hpp"
-#include "harness/options/options.hpp"
 #include "harness/machine/conditions.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/measure/hosts.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/cells.hpp"
 
@@ -156,7 +156,7 @@ bool is_shared(const std::vector<Case>& cases, Words fact) {
 std::string shared_mode(const std::vector<Case>& cases) {
   std::set<std::string> modes;
   for (const Case& c : cases)
-    if (!c.workload->variant().empty()) modes.insert(c.workload->variant());
+    if (!c.workload->variant_name().empty()) modes.insert(c.workload->variant_name());
   if (modes.size() != 1) return {};
   const std::string mode = with_spaces(*modes.begin());
   return mode == "overlapped" && !threads(cases.front().axes()).empty() && is_shared(cases, threads)
@@ -177,9 +177,8 @@ std::string crowded_line(const std::vector<Case>& cases) {
   const Cores cores = usable_cores();
   const Case* worst = nullptr;
   for (const Case& one : cases)
-    if (const Backend& backend = find_backend(one.executor); backend.process_per_rank &&
-                                                             backend.tensors == Dtype::f32 &&
-                                                             one.ranks * one.threads_per_rank > cores.count())
+    if (const Backend& backend = *one.backend; backend.process_per_rank && backend.tensors == Dtype::f32 &&
+                                               one.ranks * one.threads_per_rank > cores.count())
       if (worst == nullptr || one.ranks > worst->ranks) worst = &one;
   if (worst == nullptr || is_launched()) return {};  // ranks that others bound know their own cores
   return wrapped(fmt::format("# Warning: {} keep {} threads busy on {}. Threads wait for their turn, so "
@@ -193,7 +192,7 @@ std::string crowded_line(const std::vector<Case>& cases) {
 
 std::string heading(const Options& options) {
   const std::vector<Case>& cases = options.cases;
-  const auto is_measured = [](const Case& c) { return find_backend(c.executor).is_measured; };
+  const auto is_measured = [](const Case& c) { return c.backend->is_measured; };
   const bool any_measured = std::any_of(cases.begin(), cases.end(), is_measured);
   const bool any_simulated = !std::all_of(cases.begin(), cases.end(), is_measured);
   const Machine machine = this_machine(mpi_library());
@@ -226,7 +225,7 @@ Differences::Differences(const std::vector<Case>& cases) {
     const AxisValues axes = one.axes();
     for (std::size_t fact = 0; fact < all.size(); ++fact)
       if (!differ[fact]) differ[fact] = all[fact](axes) != all[fact](first);
-    has_variants_ |= one.workload->variant() != cases.front().workload->variant();
+    has_variants_ |= one.workload->variant_name() != cases.front().workload->variant_name();
     has_blocks_ |= one.blocks != cases.front().blocks;
   }
   for (std::size_t fact = 0; fact < all.size(); ++fact)
@@ -241,7 +240,7 @@ std::string Differences::of_contest(const Case& one) const {
 
 std::string Differences::of_case(const Case& one) const {
   std::string text = of_contest(one);
-  if (has_variants_) add(text, with_spaces(one.workload->variant()));
+  if (has_variants_) add(text, with_spaces(one.workload->variant_name()));
   if (has_blocks_ && one.workload->cuts_blocks())
     add(text, one.blocks == auto_blocks ? "blocks as chosen" : quantity(one.blocks, "block"));
   return text;

@@ -10,17 +10,17 @@
 
 #include "collectives/executors/launcher.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/run/precision.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/launch.hpp"
 #include "harness/process/obstacles.hpp"
 #include "harness/process/output.hpp"
-#include "harness/machine/system.hpp"
 #include "harness/process/world.hpp"
 #include "harness/run/channel.hpp"
 #include "harness/run/collector.hpp"
 #include "harness/run/failure.hpp"
 #include "harness/run/google_benchmark.hpp"
+#include "harness/run/precision.hpp"
 
 namespace baton {
 namespace {
@@ -223,7 +223,7 @@ void LaunchLoop::fail(int index, const Failure& failure) {
 void LaunchLoop::skip_similar_cases(int index) {
   constexpr std::size_t enough = 3;
   const auto is_alike = [&](const Case& a, const Case& b) {
-    return a.executor == b.executor && a.ranks == b.ranks;
+    return a.backend == b.backend && a.ranks == b.ranks;
   };
   const Case& failed = options_.cases[index];
   if (!failed_in_a_row_.empty() && !is_alike(options_.cases[failed_in_a_row_.back()], failed))
@@ -233,7 +233,7 @@ void LaunchLoop::skip_similar_cases(int index) {
   for (int other = 0; other < static_cast<int>(options_.cases.size()); ++other)
     if (is_alike(options_.cases[other], failed) && !collector_.results().is_settled(other))
       fail(other, {.reason = fmt::format("not tried, since {} cases of {} at {} ranks failed before", enough,
-                                         failed.executor, failed.ranks)});
+                                         failed.backend->name, failed.ranks)});
 }
 
 /// Says how many rows were measured, and how to get the others.

@@ -46,7 +46,7 @@ void Progress::look(const Results& results) {
 
 void Progress::note(int index, double seconds) {
   const auto [own, is_new] = seconds_.try_emplace(index, 0);
-  for (Sum* sum : {&all_, &alike_[{cases_[index].executor, cases_[index].ranks}]}) {
+  for (Sum* sum : {&all_, &alike_[{cases_[index].backend->name, cases_[index].ranks}]}) {
     sum->seconds += seconds - own->second;
     sum->count += is_new ? 1 : 0;
   }
@@ -56,7 +56,7 @@ void Progress::note(int index, double seconds) {
 /// The seconds of a case: its own if it has run, otherwise the mean of those most like it.
 double Progress::expected(int index) const {
   if (const auto own = seconds_.find(index); own != seconds_.end()) return own->second;
-  const auto alike = alike_.find({cases_[index].executor, cases_[index].ranks});
+  const auto alike = alike_.find({cases_[index].backend->name, cases_[index].ranks});
   const Sum& sum = alike == alike_.end() ? all_ : alike->second;
   return sum.seconds / sum.count;
 }
@@ -83,7 +83,7 @@ std::string Progress::what(const Results& results, int launches) const {
   if (!text.empty()) text += ", ";
   const std::string others = differences_.of_case(c);
   return text + fmt::format("case {} of {} ({} on {}, {}, {}{}{}{})", settled + 1, cases_.size(), row_name(c),
-                            c.executor, quantity(c.ranks, "rank"), size_of(c),
+                            c.backend->name, quantity(c.ranks, "rank"), size_of(c),
                             c.workload->is_layer() ? " tokens" : "", others.empty() ? "" : ", ", others);
 }
 

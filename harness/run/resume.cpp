@@ -10,8 +10,8 @@
 #include <map>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/options/options.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/options/options.hpp"
 
 namespace baton {
 namespace {
@@ -68,7 +68,7 @@ std::vector<Found> last_run(std::istream& file, const std::vector<Case>& cases) 
 void require_fit(const Result& result, const Case& bench_case, int launches, const Origin& here) {
   require_same_commit(result.text("commit"), here.commit);
   require_same("host", result.text("machine.host"), here.host);
-  if (find_backend(bench_case.executor).is_measured) {
+  if (bench_case.backend->is_measured) {
     require_same_number("number of warm-up rounds", result.whole("warmup"), here.warmup);
     require_same_number("number of measured rounds", result.whole("rounds"), here.rounds);
   }

@@ -5,8 +5,8 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "collectives/simulator/topology/topology.hpp"
-#include "harness/options/options.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/options/options.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/export.hpp"
 #include "harness/runners/measured.hpp"
@@ -65,7 +65,7 @@ Result Worker::failed_result(const Case& bench_case, const std::string& error) c
 /// The machine, with what the library that carries the messages says is in force.
 Machine Worker::machine_for(const Case& bench_case) const {
   Machine machine = machine_;
-  for (auto& setting : settings_of_messages(bench_case.executor))
+  for (auto& setting : settings_of_messages(bench_case.backend->name))
     machine.settings.push_back(std::move(setting));
   return machine;
 }
@@ -79,12 +79,13 @@ void Worker::write_files(CaseRunner& runner, const Prepared& prepared) {
 }
 
 CaseRunner& Worker::runner(const Case& bench_case) {
-  auto& runner = runners_[{bench_case.executor, bench_case.ranks}];
+  auto& runner = runners_[{bench_case.backend, bench_case.ranks}];
   if (runner) return *runner;
-  runner = make_runner(find_backend(bench_case.executor), bench_case.ranks);
+  runner = make_runner(*bench_case.backend, bench_case.ranks);
   if (!runner->team().is_member()) return *runner;
   const std::string lines = runner->description();
-  if (!lines.empty()) send(Notice{fmt::format("{}, {} ranks", bench_case.executor, bench_case.ranks), lines});
+  if (!lines.empty())
+    send(Notice{fmt::format("{}, {} ranks", bench_case.backend->name, bench_case.ranks), lines});
   return *runner;
 }
 

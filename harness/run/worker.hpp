@@ -49,7 +49,7 @@ class Worker {
   TakeMessage send_;
   const Machine machine_;
   Watchdog watchdog_;
-  std::map<std::pair<std::string, int>, std::unique_ptr<CaseRunner>> runners_;
+  std::map<std::pair<const Backend*, int>, std::unique_ptr<CaseRunner>> runners_;
 };
 
 }  // namespace baton

@@ -7,11 +7,11 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/case.hpp"
+#include "harness/machine/placement.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/measure/calibration.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/output.hpp"
-#include "harness/machine/placement.hpp"
-#include "harness/machine/system.hpp"
 #include "harness/record/cells.hpp"
 
 namespace baton {

@@ -16,7 +16,7 @@ Comparison LinkCheck::too_fast(const Prepared& prepared, const Samples& samples,
   constexpr int most_tries = 5;
   const Case& bench_case = prepared.bench_case;
   if (!prepared.traffic.cost || ranks_ < 2 || bench_case.ranks_per_gpu > 1 ||
-      bench_case.cadence != Cadence::isolated || !find_backend(bench_case.executor).process_per_rank)
+      bench_case.cadence != Cadence::isolated || !bench_case.backend->process_per_rank)
     return {};
   const double found = median(samples.seconds);
   const double skew = std::isnan(start_skew_seconds) ? 0 : start_skew_seconds;

@@ -12,11 +12,11 @@
 #include "harness/cases/matrices.hpp"
 #include "harness/cases/memory.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/prediction.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/options/options.hpp"
-#include "harness/machine/placement.hpp"
 #include "harness/runners/calibrator.hpp"
 #include "harness/runners/link_check.hpp"
 #include "harness/runners/link_lines.hpp"
@@ -46,7 +46,7 @@ std::vector<StepTime> gather(const std::vector<StepTime>& mine, const Team& team
 /// True if some case of the executor called `executor` has affine maps.
 bool has_affine_maps(const std::vector<Case>& cases, const std::string& executor) {
   return std::any_of(cases.begin(), cases.end(), [&](const Case& c) {
-    return c.executor == executor && c.workload->map() == MapKind::affine;
+    return c.backend->name == executor && c.workload->map() == MapKind::affine;
   });
 }
 

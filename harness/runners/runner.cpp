@@ -7,9 +7,9 @@
 #include <tuple>
 
 #include "harness/cases/verify.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/output.hpp"
-#include "harness/machine/system.hpp"
 #include "harness/record/trace.hpp"
 
 namespace baton {
@@ -71,7 +71,7 @@ std::string trace_round(const std::string& path, const Prepared& prepared, CaseR
   const auto [schedules, times] = runner.trace(prepared);
   const bool has_steps = std::any_of(schedules.begin(), schedules.end(),
                                      [](const Schedule& schedule) { return !schedule.steps().empty(); });
-  const std::string& executor = bench_case.executor;
+  const std::string& executor = bench_case.backend->name;
   if (times.empty() && has_steps)
     return fmt::format("# no trace: the executor '{}' does not tell when its steps ran\n", executor);
   const TraceTitle title{bench_case.name(), executor, blocks, commit()};

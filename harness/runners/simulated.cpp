@@ -124,9 +124,9 @@ void SimulatedRunner::verify(Prepared& prepared) {
   small.ranks = std::min(ranks_, most_ranks);
   small.workload = small.workload->reduced(small.ranks);
   if (small.ranks_per_node > 0) small.ranks_per_node = std::min(small.ranks_per_node, most_ranks / 4);
-  small.executor = "local";
+  small.backend = &find_backend("local");
   small.blocks = std::min(prepared.blocks, most_blocks);
-  const auto local = find_executor(small.executor).make(small.ranks);
+  const auto local = find_executor(small.backend->name).make(small.ranks);
   const auto schedules = small.workload->build(small.split(small.blocks));
   check(small.workload->name(), schedules);
   local->prepare(schedules);

@@ -37,8 +37,11 @@ struct Field {
   std::string_view absent = {};
   /// True of a text with the key before it in names of cases. Numbers always have their key.
   bool is_named = false;
-  /// One sentence that says what the value is.
+  /// What the value is, in a sentence that begins the help of the flag too. A second one may say
+  /// what records have.
   std::string_view help = {};
+  /// What the help of the flag says besides; may be empty.
+  std::string_view flag_help = {};
 
   /// The object that the key is a part of; empty for a key of the record itself.
   constexpr std::string_view object() const {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/schema/fields.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 namespace baton::schema {
@@ -31,6 +35,16 @@ Json to_json(const Field& field) {
 }
 
 }  // namespace
+
+std::string help_of_flag(const Field& field) {
+  std::string_view sentence = field.help;
+  for (const std::string_view article : {"The ", "A "})
+    if (sentence.starts_with(article)) sentence.remove_prefix(article.size());
+  sentence = sentence.substr(0, std::min(sentence.find(". "), sentence.size() - 1));
+  std::string help(sentence);
+  help.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(help.front())));
+  return field.flag_help.empty() ? help : fmt::format("{}; {}", help, field.flag_help);
+}
 
 std::string as_json() {
   std::string text;

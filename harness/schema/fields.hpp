@@ -42,6 +42,13 @@ class Key {
     while (fields.at(place_).key != key) ++place_;
   }
 
+  /// The key at a place of `fields`.
+  static constexpr Key at(std::size_t place) {
+    Key key("schema");
+    key.place_ = place;
+    return key;
+  }
+
   constexpr std::size_t place() const { return place_; }
   constexpr const Field& field() const { return fields[place_]; }
 
@@ -59,6 +66,10 @@ inline constexpr double ratio_margin = 0.02;
 /// How far beyond a time of one launch its bound must be for the time to be impossible: three times
 /// what bounds on processors differ by between launches (9 %, results/two-cores).
 inline constexpr double bound_margin_in_one_launch = 0.3;
+
+/// The help of a key's flag: the first sentence of the key's help without its article and its full
+/// stop, and what the help of the flag says besides.
+std::string help_of_flag(const Field& field);
 
 /// The schema as JSON, a line for each key.
 std::string as_json();

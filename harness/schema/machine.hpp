@@ -19,7 +19,9 @@ inline constexpr std::array of_machine = std::to_array<Field>({
      .written = if_any,
      .flag = "--topology",
      .absent = "\"\"",
-     .help = "The simulated machine, or the machine of the prediction."},
+     .help = "The simulated machine, or the machine of the prediction.",
+     .flag_help = "a file of topologies/; executor simulator simulates it, and times of measured "
+                  "rows are predicted for it"},
     {.key = "stands_on",
      .role = machine,
      .type = text,
@@ -100,7 +102,8 @@ inline constexpr std::array of_machine = std::to_array<Field>({
      .role = axis,
      .type = text,
      .flag = "--baseline",
-     .help = "The row that ratios refer to; may be empty."},
+     .help = "The row that ratios refer to. It may be empty.",
+     .flag_help = "in --wide, --csv and records"},
     {.key = "seed", .role = axis, .type = whole, .flag = "--seed", .help = "The seed of the inputs."},
     {.key = "transport",
      .role = machine,
@@ -196,7 +199,9 @@ inline constexpr std::array of_machine = std::to_array<Field>({
      .type = whole,
      .flag = "--launches",
      .absent = "1",
-     .help = "The number of launches of the run."},
+     .help = "The number of launches of the run.",
+     .flag_help = "each starts all processes and runs all cases; with two or more, intervals "
+                  "cover launches"},
 });
 
 }  // namespace baton::schema::part

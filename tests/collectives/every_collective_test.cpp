@@ -53,9 +53,11 @@ class EveryCollective : public testing::Test {
   Case case_;
 };
 
-/// Every collective under every shape and direction that it has.
-Axes axes_of(const std::string& executor, int ranks_per_node, const std::vector<Shape>& shapes) {
-  Axes axes{.executors = {executor}, .cadences = {Cadence::isolated}, .ranks_per_node = {ranks_per_node}};
+/// Every collective under every shape and direction that it has, on these numbers of ranks.
+Axes axes_of(const std::string& executor, const std::vector<int>& ranks, int ranks_per_node,
+             const std::vector<Shape>& shapes) {
+  Axes axes{.executors = {executor}};
+  for (const int count : ranks) axes.points.push_back({.ranks = count, .ranks_per_node = ranks_per_node});
   for (const Shape& shape : shapes)
     for (Direction direction : {Direction::forward, Direction::reverse})
       for (const Collective* collective : collectives())
@@ -73,14 +75,14 @@ void add_other_maps(const std::string& executor, std::vector<Case>& all) {
   for (MapKind map : {MapKind::scalar, MapKind::affine})
     for (const auto& [heads, d_k, d_v] : {std::array{3, 5, 4}, {1, 8, 16}, {16, 6, 3}, {2, 1, 2}})
       shapes.push_back({heads, d_k, d_v, 1, map});
-  Axes axes = axes_of(executor, 0, shapes);
-  axes.ranks = is_local ? std::vector{1, 2, 3, 4, 5, 6, 7, 8, 16} : std::vector{1, 2, 3, 4};
+  Axes axes = axes_of(executor, is_local ? std::vector{1, 2, 3, 4, 5, 6, 7, 8, 16} : std::vector{1, 2, 3, 4},
+                      0, shapes);
   axes.blocks = {1, 3, 16};
-  Axes nodes = axes_of(executor, 3, {{4, 6, 3, 1, MapKind::affine}, {4, 6, 3, 1, MapKind::scalar}});
-  nodes.ranks = is_local ? std::vector{5, 8, 10, 13, 16} : std::vector{4};
+  Axes nodes = axes_of(executor, is_local ? std::vector{5, 8, 10, 13, 16} : std::vector{4}, 3,
+                       {{4, 6, 3, 1, MapKind::affine}, {4, 6, 3, 1, MapKind::scalar}});
   nodes.blocks = {1, 16};
-  Axes wide = axes_of(executor, 0, {{4, 64, 96, 1, MapKind::affine}, {3, 128, 48, 1, MapKind::affine}});
-  wide.ranks = {2, 4};
+  Axes wide =
+      axes_of(executor, {2, 4}, 0, {{4, 64, 96, 1, MapKind::affine}, {3, 128, 48, 1, MapKind::affine}});
   wide.blocks = {1, 7, 16};
   for (const Axes& some : {axes, nodes, wide})
     for (const Case& bench_case : cases(some))
@@ -90,20 +92,19 @@ void add_other_maps(const std::string& executor, std::vector<Case>& all) {
 std::vector<Case> all_cases(const std::string& executor) {
   const bool is_local = !find_executor(executor).process_per_rank;
   // d_k != d_v; one head; one row, which no rank can share with another.
-  Axes axes = axes_of(executor, 0, {{2, 5, 3, 4}, {1, 8, 16, 3}, {3, 4, 4, 5}, {1, 1, 2, 1}});
-  axes.ranks = is_local ? std::vector{1, 2, 3, 4, 5, 7, 8, 16} : std::vector{1, 2, 3, 4};
+  Axes axes = axes_of(executor, is_local ? std::vector{1, 2, 3, 4, 5, 7, 8, 16} : std::vector{1, 2, 3, 4}, 0,
+                      {{2, 5, 3, 4}, {1, 8, 16, 3}, {3, 4, 4, 5}, {1, 1, 2, 1}});
   axes.blocks = {1, 3, 16, 100};  // 100: more blocks than rows
   std::vector<Case> all = cases(axes);
   // More than 2048 rows, messages of more than 256 KiB in one block, and 16 full blocks.
-  Axes large = axes_of(executor, 0, {{17, 128, 32, 1}});
-  large.ranks = {2, 3};
+  Axes large = axes_of(executor, {2, 3}, 0, {{17, 128, 32, 1}});
   large.blocks = {1, 16};
   for (const Case& bench_case : cases(large)) all.push_back(bench_case);
   // Nodes of one rank and of several, most last ones partly filled, down to one rank; more ranks
   // than rows.
   for (int ranks_per_node : {1, 2, 3, 4}) {
-    Axes nodes = axes_of(executor, ranks_per_node, {{2, 5, 3, 4}, {1, 1, 2, 1}});
-    nodes.ranks = is_local ? std::vector{2, 3, 5, 7, 8, 10, 13, 16} : std::vector{3, 4};
+    Axes nodes = axes_of(executor, is_local ? std::vector{2, 3, 5, 7, 8, 10, 13, 16} : std::vector{3, 4},
+                         ranks_per_node, {{2, 5, 3, 4}, {1, 1, 2, 1}});
     nodes.blocks = {1, 16};
     for (const Case& bench_case : cases(nodes)) all.push_back(bench_case);
   }

@@ -15,7 +15,7 @@ namespace {
 using namespace baton;
 
 Axes axes_of(std::vector<std::string> names) {
-  Axes axes{.executors = {"local"}, .ranks = {2, 3}, .blocks = {1, 4}, .cadences = {Cadence::isolated}};
+  Axes axes{.executors = {"local"}, .points = {{.ranks = 2}, {.ranks = 3}}, .blocks = {1, 4}};
   axes.comparison_groups.emplace_back();
   for (const auto& name : names)
     axes.comparison_groups[0].push_back(
@@ -40,7 +40,7 @@ TEST(Cases, CyclesRepeatTheSweepUnderOtherNames) {
 TEST(Cases, NodesStandInTheNameOnlyWhereTheyAreNamed) {
   Axes axes = axes_of({"ring_scan"});
   EXPECT_EQ(cases(axes)[0].name().find("ranks_per_node"), std::string::npos);
-  axes.ranks_per_node = {2};
+  axes.points = {{.ranks = 2, .ranks_per_node = 2}};
   const Case bench_case = cases(axes)[0];
   EXPECT_NE(bench_case.comparison_group().find("ranks:2/ranks_per_node:2/"), std::string::npos)
       << bench_case.comparison_group();
@@ -62,7 +62,7 @@ TEST(Cases, ThreadsOfARankAreAnAxisOfLayersThatCanHaveTwo) {
   const auto contest = [&](const char* executor, int threads) {
     Axes axes = axes_of({"ring_scan"});
     axes.executors = {executor};
-    axes.threads_per_rank = {threads};
+    axes.points = {{.ranks = 2, .threads_per_rank = threads}};
     axes.comparison_groups = {{operator_workload(find_method("zeco"), layer, {GateDraw::layer})}};
     const Case one = cases(axes)[0];
     return std::pair(one.threads_per_rank, one.contest().find("/threads_per_rank:1/") != std::string::npos);
@@ -72,7 +72,7 @@ TEST(Cases, ThreadsOfARankAreAnAxisOfLayersThatCanHaveTwo) {
   EXPECT_EQ(contest("local", 2), std::pair(1, false)) << "which has one and no such axis";
   Axes exchanges = axes_of({"ring_scan"});
   exchanges.executors = {"tcp"};
-  exchanges.threads_per_rank = {2};
+  exchanges.points = {{.ranks = 2, .threads_per_rank = 2}};
   EXPECT_EQ(cases(exchanges)[0].threads_per_rank, 1);
 }
 
@@ -110,7 +110,7 @@ TEST(Cases, ANativeOfAnotherBackendIsLeftOut) {
   axes.executors = {"mpi", "simulator"};
   std::set<std::string> executors;
   for (const Case& c : cases(axes))
-    if (c.workload->name() == "mpi_exscan") executors.insert(c.executor);
+    if (c.workload->name() == "mpi_exscan") executors.insert(c.backend->name);
   EXPECT_EQ(executors, std::set<std::string>{"mpi"});
 }
 
@@ -161,7 +161,7 @@ TEST(Cases, ContestsAreThoseOfTheFamilyOnEveryExecutor) {
 }
 
 TEST(Cases, AContestOfLayersIsOverBeforeAnotherBegins) {
-  Axes axes{.executors = {"local"}, .ranks = {2}, .blocks = {1}, .cadences = {Cadence::isolated}};
+  Axes axes{.executors = {"local"}, .points = {{.ranks = 2}}, .blocks = {1}};
   axes.comparison_groups.emplace_back();
   Layer layer;
   layer.share = {64, 2, 4, 6, 8, GateKind::none};

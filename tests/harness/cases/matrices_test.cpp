@@ -15,7 +15,7 @@ using namespace baton;
 Case case_of(const char* name, int ranks, MapKind map = MapKind::affine) {
   const Shape shape{.heads = 16, .d_k = 8, .d_v = 4, .tokens = 8, .map = map};
   return {.workload = collective_workload(find_collective(name), shape, Direction::forward),
-          .executor = "local",
+          .backend = &find_backend("local"),
           .ranks = ranks};
 }
 

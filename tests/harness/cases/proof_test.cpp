@@ -111,7 +111,7 @@ TEST(Prove, AWrongCaseIsNamedAndTheOthersAreNot) {
                          }};
   const Shape shape{1, 4, 2, 1};
   const auto case_of = [&](const Collective& collective) {
-    return Case{collective_workload(collective, shape, Direction::forward), "local", 4};
+    return Case{collective_workload(collective, shape, Direction::forward), &find_backend("local"), 4};
   };
   const auto errors = prove(std::vector{case_of(find_collective("all_scan")), case_of(lying)});
   EXPECT_THAT(errors, ElementsAre(IsEmpty(), HasSubstr("lying/local/ranks:4")));

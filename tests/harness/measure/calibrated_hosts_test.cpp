@@ -162,7 +162,7 @@ TEST(CalibratedHostsOfOne, OneWayIsNotChargedForBoth) {
 Case case_of(const char* name, int ranks) {
   return {.workload = collective_workload(find_collective(name), {.heads = 2, .d_k = 32, .d_v = 64},
                                           Direction::forward),
-          .executor = "mpi",
+          .backend = &find_backend("mpi"),
           .ranks = ranks,
           .ranks_per_node = 2};
 }

@@ -20,7 +20,7 @@ constexpr Shape shape{.heads = 2, .d_k = 32, .d_v = 64};  // 64 rows of 256 B
 
 Case case_of(const char* name, int ranks, int ranks_per_node = 0) {
   return {.workload = collective_workload(find_collective(name), shape, Direction::forward),
-          .executor = "simulator",
+          .backend = &find_backend("simulator"),
           .ranks = ranks,
           .blocks = auto_blocks,
           .ranks_per_node = ranks_per_node};
@@ -167,7 +167,7 @@ TEST(Extrapolation, NamesProductsThatWereNotMeasured) {
   affine.map = MapKind::affine;
   const Case bench_case{
       .workload = collective_workload(find_collective("all_scan"), affine, Direction::forward),
-      .executor = "mpi",
+      .backend = &find_backend("mpi"),
       .ranks = 4};
   const ScheduleSource source = schedules_of(bench_case, 4);
   EXPECT_EQ(extrapolates(source, simulate(source, topology), topology),

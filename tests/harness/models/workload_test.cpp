@@ -21,13 +21,13 @@ std::shared_ptr<const Workload> workload(const char* method, Mode mode) {
 }
 
 Case case_of(const char* method, Mode mode) {
-  return {.workload = workload(method, mode), .executor = "local", .ranks = 2};
+  return {.workload = workload(method, mode), .backend = &find_backend("local"), .ranks = 2};
 }
 
 TEST(ModelWorkload, HasALineOfItsMethodAndMode) {
-  EXPECT_EQ(workload("local", Mode::overlapped)->variant(), "dp");
-  EXPECT_EQ(workload("zeco", Mode::compute_only)->variant(), "split");
-  EXPECT_EQ(workload("zeco", Mode::overlapped)->variant(), "full");
+  EXPECT_EQ(workload("local", Mode::overlapped)->variant_name(), "dp");
+  EXPECT_EQ(workload("zeco", Mode::compute_only)->variant_name(), "split");
+  EXPECT_EQ(workload("zeco", Mode::overlapped)->variant_name(), "full");
 }
 
 TEST(ModelWorkload, TheLinesOfAllMethodsAreOneComparisonGroup) {
@@ -90,7 +90,7 @@ TEST(ModelWorkload, IsVerifiedSmallWhereItIsSimulated) {
   const auto small = workload("ulysses", Mode::overlapped)->reduced(8);
   EXPECT_LE(small->axes().whole("tokens"), 32);
   EXPECT_EQ(small->axes().whole("layers"), 2);
-  EXPECT_EQ(small->variant(), "full");
+  EXPECT_EQ(small->variant_name(), "full");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ using namespace baton;
 
 Case scan_case(const char* name, int blocks = 1, int ranks = 4) {
   return {.workload = collective_workload(find_collective(name), Shape{}, Direction::forward),
-          .executor = "local",
+          .backend = &find_backend("local"),
           .ranks = ranks,
           .blocks = blocks};
 }
@@ -24,7 +24,7 @@ Case layer_case(Mode mode, const char* method = "zeco", int blocks = 1, const ch
   layer.mode = mode;
   layer.scan = scan;
   return {.workload = operator_workload(find_method(method), layer, {GateDraw::layer}),
-          .executor = "local",
+          .backend = &find_backend("local"),
           .ranks = 4,
           .blocks = blocks};
 }
@@ -178,7 +178,7 @@ TEST(OverLaunches, RatiosAreFormedLaunchByLaunch) {
 
 TEST(OverLaunches, LaunchesThatAgreeExactlyStillSpread) {
   std::vector<Case> cases{scan_case("ring_scan"), scan_case("ring_scan")};
-  cases[1].executor = "simulator";
+  cases[1].backend = &find_backend("simulator");
   Comparisons comparisons(cases, "");
   for (const int launch : {1, 2, 3})
     for (const int index : {0, 1}) comparisons.add(launch, index, {2});

@@ -33,7 +33,7 @@ TEST(Facts, NamesItsFamilyAndItsContest) {
   EXPECT_EQ(contest, made.bench_case.contest() + "/warmup:2/rounds:3");
   made.bench_case.cycle = 3;
   EXPECT_EQ(made.json()["contest"], contest);
-  made.bench_case.executor = "simulator";
+  made.bench_case.backend = &find_backend("simulator");
   EXPECT_EQ(made.json()["contest"], made.bench_case.contest()) << "it has one round, whatever is asked";
 }
 

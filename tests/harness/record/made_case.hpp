@@ -16,7 +16,7 @@ namespace baton {
 /// A case of All-Scan on four ranks whose bound is 3 us and 2 MiB at 1 GB/s.
 struct MadeCase {
   Case bench_case{.workload = collective_workload(find_collective("all_scan"), Shape{}, Direction::forward),
-                  .executor = "local",
+                  .backend = &find_backend("local"),
                   .ranks = 4,
                   .blocks = auto_blocks};
   CaseTraffic traffic{.cost = Cost{2 << 20, 3}, .link = {.alpha_seconds = 1e-6, .beta = 1e9}};

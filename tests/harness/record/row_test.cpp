@@ -17,7 +17,7 @@ using testing::IsEmpty;
 /// A row of one launch that takes 1 to 1.1 s, with this bound.
 Row bounded(double bound_seconds, const char* executor = "local") {
   MadeCase made = made_case({1, 1.05, 1.1});
-  made.bench_case.executor = executor;
+  made.bench_case.backend = &find_backend(executor);
   made.traffic.known_bound_seconds = bound_seconds;
   return made.row();
 }

@@ -26,7 +26,7 @@ std::vector<Case> all_collectives(const std::vector<std::string>& executors) {
       for (const std::int64_t heads : {1, 43, 1 << 20})
         all.push_back(
             {.workload = collective_workload(*collective, Shape{heads, 127, 128, 64}, Direction::forward),
-             .executor = executor,
+             .backend = &find_backend(executor),
              .ranks = 16384,
              .blocks = heads == 1 ? auto_blocks : 7});
   return all;
@@ -40,7 +40,7 @@ std::vector<Case> all_layers(const std::vector<Mode>& modes) {
       layer.share = {std::int64_t{1} << 20, 2, 4, 6, 8, GateKind::vector};
       layer.mode = mode;
       all.push_back({.workload = operator_workload(*method, layer, {GateDraw::layer}),
-                     .executor = "mpi",
+                     .backend = &find_backend("mpi"),
                      .ranks = 4096});
     }
   return all;
@@ -48,7 +48,7 @@ std::vector<Case> all_layers(const std::vector<Mode>& modes) {
 
 MadeCase slow_case(const Case& bench_case) {
   MadeCase made = made_case({123.4, 234.5, 256.7});
-  if (!find_backend(bench_case.executor).is_measured) made.samples.seconds.resize(1);  // as it is computed
+  if (!(*bench_case.backend).is_measured) made.samples.seconds.resize(1);  // as it is computed
   made.bench_case = bench_case;
   made.found = {.elements = (std::int64_t{1} << 31) + 1, .tokens = 99999, .heads = {0, 1, 2, 3}};
   return made;
@@ -101,7 +101,7 @@ TEST(FittedTable, ItsTitlesAreTwoLinesHoweverShortTheNames) {
   Layer layer;
   layer.share = {64, 2, 4, 6, 8, GateKind::vector};
   const auto zeco = operator_workload(find_method("zeco"), layer, {GateDraw::layer});
-  const std::string head = fitted_table({{.workload = zeco, .executor = "simulator", .ranks = 2}}, 1).head();
+  const std::string head = fitted_table({{.workload = zeco, .backend = &find_backend("simulator"), .ranks = 2}}, 1).head();
   EXPECT_EQ(std::count(head.begin(), head.end(), '\n'), 2) << head;
 }
 
@@ -132,7 +132,7 @@ TEST(FittedTable, ARowNamesTheScanThatWasAskedFor) {
   const auto name = [&](const char* method, const char* scan) {
     layer.scan = scan;
     return row_name(
-        {.workload = operator_workload(find_method(method), layer), .executor = "mpi", .ranks = 2});
+        {.workload = operator_workload(find_method(method), layer), .backend = &find_backend("mpi"), .ranks = 2});
   };
   EXPECT_EQ(name("zeco", ""), "zeco");
   EXPECT_EQ(name("zeco", "two_shot"), "zeco (two_shot)");

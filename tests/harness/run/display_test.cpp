@@ -159,7 +159,7 @@ std::string heading_of(const char* method, GateKind gate, std::int64_t heads) {
   layer.share = {64, heads, 4, 6, 8, gate};
   Options options;
   options.cases = {{.workload = operator_workload(find_method(method), layer),
-                    .executor = "mpi",
+                    .backend = &find_backend("mpi"),
                     .ranks = 2,
                     .threads_per_rank = 1}};
   std::string text = heading(options);
@@ -211,7 +211,7 @@ TEST_F(Displayed, AllColumnsSayWhichLaunchTheyAreOf) {
 }
 
 TEST_F(Displayed, ASimulatedRunHasNoRoundsAndNoTimer) {
-  for (Case& c : options_.cases) c.executor = "simulator";
+  for (Case& c : options_.cases) c.backend = &find_backend("simulator");
   const std::string text = heading(options_);
   EXPECT_THAT(text, HasSubstr("virtual time"));
   EXPECT_THAT(text, Not(HasSubstr("warm-up")));

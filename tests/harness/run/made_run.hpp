@@ -19,7 +19,7 @@ namespace baton {
 /// The options of two contests, all_scan and ring_scan at 2 and at 3 ranks.
 inline Options made_options() {
   Options options;
-  Axes axes{.executors = {"local"}, .ranks = {2, 3}, .blocks = {1}, .cadences = {Cadence::isolated}};
+  Axes axes{.executors = {"local"}, .points = {{.ranks = 2}, {.ranks = 3}}, .blocks = {1}};
   axes.comparison_groups.emplace_back();
   for (const char* name : {"all_scan", "ring_scan"})
     axes.comparison_groups[0].push_back(

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 std::vector<std::string> names(const std::vector<Row>& rows) {
   std::vector<std::string> all;
   for (const Row& row : rows) {
-    const std::string variant = row.bench_case.workload->variant();
+    const std::string variant = row.bench_case.workload->variant_name();
     all.push_back(row.bench_case.workload->name() + (variant.empty() ? "" : " " + variant));
   }
   return all;
@@ -95,7 +95,7 @@ TEST(Layers, CompeteAsTheyWerePublished) {
       layer.share = {64, 2, 4, 6, 8, GateKind::vector};
       layer.mode = mode;
       options.cases.push_back({.workload = operator_workload(find_method(method), layer, {GateDraw::layer}),
-                               .executor = "local",
+                               .backend = &find_backend("local"),
                                .ranks = 2});
     }
   ASSERT_EQ(contests_of(options.cases).size(), 1u);

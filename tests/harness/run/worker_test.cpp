@@ -45,7 +45,7 @@ class Made : public CaseRunner {
 class TracedRound : public testing::Test {
  protected:
   TracedRound() {
-    prepared_.bench_case = {.workload = small_scan(), .executor = "local", .ranks = 2, .blocks = auto_blocks};
+    prepared_.bench_case = {.workload = small_scan(), .backend = &find_backend("local"), .ranks = 2, .blocks = auto_blocks};
     prepared_.blocks = 3;
     prepared_.schedules = prepared_.bench_case.workload->build(prepared_.bench_case.split(3));
     prepared_.result.set("seconds", std::vector<double>{1});
@@ -73,9 +73,9 @@ TEST_F(TracedRound, WritesTheBlocksThatRan) {
 
 TEST_F(TracedRound, SaysWhyThereIsNone) {
   Made silent(world_, {});
-  prepared_.bench_case.executor = "silent";
+  prepared_.bench_case.backend = &find_backend("local");
   EXPECT_EQ(trace_round(path_, prepared_, silent),
-            "# no trace: the executor 'silent' does not tell when its steps ran\n");
+            "# no trace: the executor 'local' does not tell when its steps ran\n");
   prepared_.result.remove("seconds");
   EXPECT_EQ(trace_round(path_, prepared_, silent), "# no trace: nothing was timed\n");
   EXPECT_FALSE(std::filesystem::exists(path_));
@@ -151,7 +151,7 @@ class OneCase : public testing::Test {
  protected:
   /// The result of a case of `workload` on two ranks of `executor`.
   Result run(const std::shared_ptr<const Workload>& workload, const std::string& executor) {
-    options_.cases = {{.workload = workload, .executor = executor, .ranks = 2}};
+    options_.cases = {{.workload = workload, .backend = &find_backend(executor), .ranks = 2}};
     Result result;
     const auto take = [&](const Message& message) {
       if (const auto* ends = std::get_if<CaseEnds>(&message)) result = ends->result;

@@ -69,7 +69,7 @@ class TooFast : public testing::Test {
   Case all_scan() const {
     return {.workload =
                 collective_workload(find_collective("all_scan"), Shape{1, 128, 512, 1}, Direction::forward),
-            .executor = "made_up_times",
+            .backend = &find_backend("made_up_times"),
             .ranks = 2,
             .threads_per_rank = threads_};
   }

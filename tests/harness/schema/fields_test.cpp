@@ -87,7 +87,7 @@ Result of_mla() {
   layer.share.kv_heads = 1;
   layer.share.latent = true;
   MadeCase made;
-  made.bench_case.executor = "tcp";
+  made.bench_case.backend = &find_backend("tcp");
   made.bench_case.workload = operator_workload(find_method("all_gather_kv"), layer,
                                                {.gates = GateDraw::layer, .packing = {.mean = 7}});
   return made.result();
