@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables and figures of the papers, published, simulated and measured cells side by side, as one page.
 
-Writes index.html, which stands alone, paper.md, and one CSV a table. Numbers come from records and from
+Writes index.html, which stands alone, and one CSV a table. Numbers come from records and from
 results/paper/ alone; a blank cell was neither published, simulated nor measured.
 """
 
@@ -10,7 +10,7 @@ import pathlib
 
 from baton import files
 from baton.paper import figures, findings, html, published, sources
-from baton.paper.page import Page, Table, as_csv, blocks, markdown
+from baton.paper.page import Page, Table, as_csv, blocks
 from baton.paper.sections import SECTIONS
 
 
@@ -21,8 +21,8 @@ def main(arguments):
                 lead(found), [section(found) for section in SECTIONS], list(findings.findings_of(found)))
     files.write(options.out, dict(map(as_csv, blocks(page, Table))))
     pictures = figures.draw_all(page, options.out)
-    files.write(options.out, {"paper.md": markdown(page, pictures), "index.html": html.page(page, pictures)})
-    print(f"Page: {options.out}/index.html; the same as {options.out}/paper.md and one CSV a table")
+    files.write(options.out, {"index.html": html.page(page, pictures)})
+    print(f"Page: {options.out}/index.html, with one CSV a table beside it")
 
 
 def options_of(arguments):

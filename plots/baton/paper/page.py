@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page as data, and as Markdown and CSV: sections of paragraphs, tables and figures."""
+"""The page as data, and its tables as CSV: sections of paragraphs, tables and figures."""
 
 import collections
 import csv
 import io
 
 from baton.paper.cells import DERIVED
-from baton.paper.origins import Letters, shown_rows
 
 # Paragraphs are Markdown of three forms: `code`, **bold** and [text](address).
 Text = collections.namedtuple("Text", "markdown")
@@ -40,60 +39,6 @@ def blocks(page, kind):
 def number_of(page, title):
     """Returns the number of the section with this title, None without one."""
     return next((number for number, one in enumerate(page.sections, start=1) if one.title == title), None)
-
-
-# --- Markdown -------------------------------------------------------------------------------------------
-
-
-def markdown(page, drawn):
-    """Returns the page as Markdown. `drawn` has the names of the figures that have a picture."""
-    lines = [f"# {page.title}", ""]
-    for finding in page.findings:
-        lines += [f"- **{finding.sentence}** {finding.detail}", ""]
-    lines += [line for text in page.lead for line in (text, "")]
-    for number, section in enumerate(page.sections, start=1):
-        lines += [f"## {number}. {section.title}", ""]
-        for block in section.blocks:
-            lines += [*MARKDOWN[type(block)](block, drawn), ""]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def text_lines(text, _drawn):
-    return [text.markdown]
-
-
-def table_lines(table, _drawn):
-    rows = shown_rows(table.rows)
-    if not rows:
-        return
-    yield f"**{table.title}** ([{table.name}.csv]({table.name}.csv))"
-    yield ""
-    yield "| | | " + " | ".join(table.columns) + " |"
-    yield "| --- | --- |" + " ---: |" * len(table.columns)
-    letters = Letters(rows)
-    for row in rows:
-        texts = (cell.text + raised(letters.of_cell(row, cell)) if cell else "" for cell in row.cells)
-        yield f"| {row.label} | {row.kind}{raised(letters.of_row(row))} | " + " | ".join(texts) + " |"
-    yield ""
-    for note in (*table.notes, *(f"{letter}: {source}." for letter, source in letters.notes())):
-        yield f"- {note}"
-
-
-def raised(letter):
-    return f"<sup>{letter}</sup>" if letter else ""
-
-
-def figure_lines(figure, drawn):
-    if figure.name in drawn:
-        yield f"![{figure.about}]({figure.name}.png)"
-        yield ""
-    yield f"**{figure.title}.** {figure.about}"
-
-
-MARKDOWN = {Text: text_lines, Table: table_lines, Figure: figure_lines}
-
-
-# --- CSV ------------------------------------------------------------------------------------------------
 
 
 def as_csv(table):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells know where they come from, and a page says the same in HTML, Markdown and CSV."""
+"""Cells know where they come from, and a page says the same in HTML and CSV."""
 
 import unittest
 
 from baton.paper import cells, html
 from baton.paper.cells import Row
-from baton.paper.page import Figure, Page, Section, Table, Text, as_csv, blocks, markdown
+from baton.paper.page import Figure, Page, Section, Table, Text, as_csv, blocks
 from baton.paper.sources import load_cells
 from plots.example import InFolder, record
 
@@ -63,20 +63,14 @@ class Rendering(InFolder):
                          [("all_scan", "2", "1.5", "measured"), ("all_scan", "8", "2", "derived")])
         self.assertEqual(rows[0]["commit"], "abc")
 
-    def test_markdown_has_the_table_and_its_notes(self):
-        text = markdown(example_page(), {"seen"})
-        self.assertIn("| `all_scan` | measured, mine<sup>a</sup> | 1.50 |  | 2 < 3 |", text)
-        self.assertIn("- A note.", text)
-        self.assertIn("- a: mine, commit abc, launch a.", text)
-        self.assertIn("![What is seen.](seen.png)", text)
-
     def test_html_stands_alone_and_escapes(self):
         text = html.page(example_page(), {"seen": "<svg></svg>"})
         self.assertIn("It <strong>says</strong> <code>so</code>: <a href=\"#s1\">there</a>.", text)
         self.assertIn("x &lt; y", text)
         self.assertIn('<td class="derived off"', text)
         self.assertIn("src=\"data:image/svg+xml;base64,", text)
-        self.assertIn("commit abc", text)
+        self.assertIn("<sup>a</sup> mine, commit abc, launch a", text)
+        self.assertIn("A note.", text)
 
     def test_texts_of_records_make_no_script(self):
         for text in ("[x](javascript:alert)", '[x](a"onmouseover="b)', "<b>"):
@@ -87,7 +81,6 @@ class Rendering(InFolder):
 
     def test_without_a_picture_the_page_says_so(self):
         self.assertIn("No picture", html.page(example_page(), {}))
-        self.assertNotIn("seen.png", markdown(example_page(), {}))
 
 
 if __name__ == "__main__":
