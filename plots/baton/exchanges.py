@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exclusive scans of one machine at one rank count and cadence, every method at every size of the state.
+"""The exclusive scans of one machine at one rank count and timing, every method at every size of the state.
 
 Methods of several executors stand beside one another here, since GPUs run them all from one start line. Times are
 compared within one launch: that with most points; what it lacks comes of others and is marked.
@@ -25,7 +25,7 @@ TITLES = {FUSED: "All-Scan, hand-tuned kernel", INTERPRETED: "All-Scan, interpre
           LASP2_WINDOW: "LASP-2, ncclAllGather, windows", LASP1: "LASP-1, ncclSend and ncclRecv"}
 
 BASE = FUSED  # the method that the others are compared with
-BOUND_CADENCE = "isolated"  # the bound includes an empty round, which rounds back to back share
+BOUND_TIMING = "isolated"  # the bound includes an empty round, which rounds back to back share
 
 KIND, DIRECTION = "exclusive_scan", "forward"
 ELSEWHERE = "*"  # marks a record of another launch than the others
@@ -87,7 +87,7 @@ def on_gpus(record):
 
 
 def sweeps(records):
-    """Returns {(ranks, cadence): its Sweep} of the scans that have a time, each rank with a GPU of its own."""
+    """Returns {(ranks, timing): its Sweep} of the scans that have a time, each rank with a GPU of its own."""
     groups = collections.defaultdict(list)
     for record in records:
         if (record.get("kind"), record.get("direction")) == (KIND, DIRECTION) and record["ranks"] > 1 \

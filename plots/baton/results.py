@@ -2,7 +2,7 @@
 """Reads the suite's records (JSON lines) and picks what a table or figure shows.
 
 Files are append-only, so one case may stand in them many times: its newest run counts, all launches of it together.
-Records compete if they are of one group: those of one contest, on one machine. A rival is what differs within a group.
+Records compete if they are of one group: those with the same text at the key `contest`, on one machine. A rival is what differs within a group.
 """
 
 import collections
@@ -31,8 +31,8 @@ OF_METHODS = ("operator", "model")  # the benches of methods: one layer, and a m
 FOR_CHECKS = ("local", "local_bf16")  # the executors that run all ranks in one process, so that times are no measure
 DELTA_RULE = ("gdn", "kda", "deltanet", "rwkv7")  # whose maps have matrices
 
-# What records that compete share. The bench's text of a contest has neither the machine nor where on it ranks lie.
-Group = collections.namedtuple("Group", "contest topology host machine ranks_per_node placement")
+# What records that compete share: `axes` is the bench's text of their axes, which names neither the machine nor where on it ranks lie.
+Group = collections.namedtuple("Group", "axes topology host machine ranks_per_node placement")
 # In what records of one group differ; `mode` and `scan` are empty for exchanges.
 Rival = collections.namedtuple("Rival", "name executor implementation mode scan blocks")
 
@@ -106,7 +106,7 @@ def alike(record, *free):
         part = record.get(key) if with_key not in parts and schema.FIELDS[key]["type"] == "text" else with_key
         if part in parts:
             parts.remove(part)
-    group = group._replace(contest="/".join(parts))
+    group = group._replace(axes="/".join(parts))
     return group._replace(ranks_per_node=0, placement="") if "ranks_per_node" in free else group
 
 

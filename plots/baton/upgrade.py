@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records and topologies of earlier versions, as the benches write them now: with present keys, and with the case, the
-family and the contest that older records lack.
+family and the axes of those that compete (`contest`), which older records lack.
 
 The benches make these texts of today's records (Case::key, Case::contest). Nothing but this file says what they are of
 older ones.
@@ -14,7 +14,7 @@ RENAMED = {"ranks_a_node": "ranks_per_node", "flops_a_token": "flops_per_token",
 
 SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
 
-# What the contest of a record has in which order, between the ranks and the cadence; a part of NAMED bears its key.
+# What the text at `contest` has in which order, between the ranks and the timing; a part of NAMED bears its key.
 SHAPE = ("heads", "kv_heads", "latent", "d_k", "d_v")
 WORK = {"collective": ("kind", "direction", *SHAPE, "tokens", "map"),
         "operator": ("pass", "attention", "gate", "gates", "tokens", "packed", *SHAPE, "chunk", "groups", "dtype", "kernel"),
@@ -69,7 +69,7 @@ def case_of(record):
 
 
 def part(record, key):
-    """An axis as the contest has it: a number with its key, a text alone, and nothing where it is not said."""
+    """An axis as the text at `contest` has it: a number with its key, a text alone, and nothing where it is not said."""
     asked = next((one for one in record.get("case", "").split("/") if one.startswith(f"{key}:")), "")
     if key == "ranks_per_node" or asked and key in ("layers", "mlp"):
         return asked  # a record has what was found, and of layers their number alone

@@ -104,7 +104,7 @@ class Outputs(Generated):
             for line in filter(None, path.read_bytes()[len(old):].split(b"\n")):
                 json.loads(line)
 
-    def test_a_trace_or_an_export_that_cannot_be_written_is_told(self):
+    def test_a_trace_or_an_export_that_cannot_be_written_is_reported(self):
         # A name may have 255 bytes: that of the file has, and the one that it is written under has more.
         export = ["--export", "chakra", self.folder / ("x" * 250)]
         knows_export = bench(*words_of(SMALL), "--dry-run", *export[:2], self.folder / "dry").returncode == 0

@@ -62,7 +62,7 @@ class FourHosts(unittest.TestCase):
                                     "--tokens", "128", "--pass", "forward,backward", *FEW_ROUNDS, bench=OPERATOR_BENCH)
             self.assert_verified(records, 6)
 
-    def test_it_is_told_how_ranks_lie_and_what_joins_them(self):
+    def test_the_report_says_how_ranks_lie_and_what_joins_them(self):
         output, records = self.bench(8, "--collectives", "ring_scan", *FEW_ROUNDS)
         self.assertRegex(unwrapped(output), r"# mpi, 8 ranks on 4 hosts of 2: alpha \S+ us, beta \S+ GB/s in a host by shared "
                                             r"memory; alpha \S+ us, beta \S+ GB/s between hosts by eth0, start skew")
@@ -70,19 +70,19 @@ class FourHosts(unittest.TestCase):
         self.assertEqual((found["placement"], found["within_by"], found["between_by"]), ("4 hosts of 2", "shared memory", "eth0"))
         self.assertGreater(found["between_alpha_seconds"], records[0]["alpha_seconds"])
 
-    def test_it_is_told_how_well_clocks_are_known_that_are_1000_seconds_apart(self):
+    def test_the_report_says_how_well_clocks_are_known_that_are_1000_seconds_apart(self):
         _, records = self.bench(4, "--collectives", "ring_scan", *FEW_ROUNDS)
         self.assertLess(records[0]["start_skew_seconds"], 1)
         self.assertGreater(records[0]["hosts"]["clock_error_seconds"], 0)
         self.assertLess(records[0]["hosts"]["clock_error_seconds"], 1)
 
-    def test_the_bound_that_is_told_counts_hops_between_hosts_at_their_price(self):
+    def test_the_bound_that_is_reported_counts_hops_between_hosts_at_their_price(self):
         _, records = self.bench(8, "--collectives", "ring_scan", "--heads", "1", "--d-k", "8", "--d-v", "8", *FEW_ROUNDS)
         one, found = records[0], records[0]["hosts"]
         least = 3 * found["between_alpha_seconds"] + 4 * one["alpha_seconds"]
         self.assertGreaterEqual(one["bound_seconds"], 0.99 * least)
 
-    def test_it_is_told_that_ranks_are_dealt_out(self):
+    def test_the_report_says_that_ranks_are_dealt_out(self):
         output, records = self.bench(8, "--collectives", "hierarchical_scan", *FEW_ROUNDS, slots=2, launcher=("--map-by", "node"))
         self.assertIn("4 hosts (ranks 0 4, 1 5, 2 6, 3 7): they do not fill equal hosts one after the other", unwrapped(output))
         self.assertEqual(records[0]["ranks_per_node"], 0)

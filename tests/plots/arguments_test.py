@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bench would refuse is told without it, and nothing that it takes is refused."""
+"""What a bench would refuse is said without it, and nothing that it takes is refused."""
 
 import json
 import os
@@ -25,14 +25,14 @@ def refusal(words, bench="collective_bench"):
 
 class Refusals(unittest.TestCase):
     def test_words_that_no_bench_takes(self):
-        for words, told in (("--frobnicate", "unknown flag '--frobnicate'"), ("--rank 2", "did you mean '--ranks'?"),
+        for words, wanted in (("--frobnicate", "unknown flag '--frobnicate'"), ("--rank 2", "did you mean '--ranks'?"),
                             ("all_scan", "'all_scan' belongs to no flag"), ("--ranks", "--ranks needs a value"),
                             ("--ranks two", "--ranks: 'two' is not a number that it takes"), ("-b 64Q", "-b: '64Q' is not"),
                             ("--wide=3", "--wide takes no value"), ("--direction sideways", "is not one of forward, reverse, both"),
                             ("--collectives allscan", "unknown collective 'allscan', did you mean 'all_scan'?"),
                             ("--collectives all_scan,", "unknown collective ''"), ("--ranks --json", "needs a value, found '--json'"),
                             ("--export chakra", "--export needs a value"), ("-x", "unknown flag '-x'")):
-            self.assertIn(told, refusal(words) or "nothing", words)
+            self.assertIn(wanted, refusal(words) or "nothing", words)
         self.assertIn("unknown method 'allscan'", refusal("--methods allscan", "operator_bench"))
         self.assertIn("unknown scan 'lasp9'", refusal("--scan all_scan,lasp9", "operator_bench"))
 
@@ -76,12 +76,12 @@ class Command(unittest.TestCase):
             for name in ("cmake", "plots", "collectives", "sp_methods"):
                 (pathlib.Path(place) / name).symlink_to(ROOT / name)
             copy = shutil.copy(ROOT / "run", place)
-            for words, status, told in ((("--frobnicate",), 2, ""), (("operator", "--methods", "allscan"), 2, ""),
+            for words, status, wanted in ((("--frobnicate",), 2, ""), (("operator", "--methods", "allscan"), 2, ""),
                                         (("--help",), 0, "--min-bytes"), (("model", "-h"), 0, "--optimizer")):
                 done = subprocess.run(["bash", copy, "bench", *words], capture_output=True, text=True, timeout=60, check=False,
                                       env={"PATH": os.environ["PATH"]})
                 self.assertEqual(done.returncode, status, done)
-                self.assertIn(told, done.stdout)
+                self.assertIn(wanted, done.stdout)
                 self.assertNotIn("[1/", done.stdout)
                 self.assertFalse(pathlib.Path(place, "build").exists())
 

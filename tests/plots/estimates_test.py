@@ -97,13 +97,13 @@ class Benches(InFolder):
             medians = [one["median_seconds"] for one in results.load([self.records]) if one["name"] == name]
             (row,) = [one for one in session.comparisons[0].rows if one.name.name == name]
             cells = [one for one in lines if one["name"] == name][-1]
-            for told in (found["median_seconds"], row.median, of_all["median_seconds"],
+            for value in (found["median_seconds"], row.median, of_all["median_seconds"],
                          float(cells["over_launches_median_seconds"])):
-                self.assert_near(told, estimates.mean(medians))
+                self.assert_near(value, estimates.mean(medians))
             ends = (*found["ci95_seconds"], *row.interval, *of_all["ci95_seconds"],
                     float(cells["over_launches_ci95_low_seconds"]), float(cells["over_launches_ci95_high_seconds"]))
-            for told, expected in zip(ends, estimates.mean_interval(medians) * 4):
-                self.assert_near(told, expected)
+            for end, expected in zip(ends, estimates.mean_interval(medians) * 4):
+                self.assert_near(end, expected)
             (line,) = re.findall(rf"^{name} .*", self.table, re.MULTILINE)
             self.assertIn(f" {estimates.mean(medians) * 1e6:.3g} "[:4], line)
 
@@ -111,10 +111,10 @@ class Benches(InFolder):
         (comparison,) = sessions.read([self.records])[0].comparisons
         rows = {row.name.name: row for row in comparison.rows}
         ratio = rows["two_shot"].ratio_to(rows["all_scan"])
-        told = max(rows["two_shot"].records, key=lambda record: record["launch"])["over_launches"]
-        self.assertEqual(told["ratio_to"], "all_scan, 1 block")
-        self.assert_near(told["ratio"], ratio.value)
-        for one, other in zip(told["ratio_ci95"], ratio.interval):
+        found = max(rows["two_shot"].records, key=lambda record: record["launch"])["over_launches"]
+        self.assertEqual(found["ratio_to"], "all_scan, 1 block")
+        self.assert_near(found["ratio"], ratio.value)
+        for one, other in zip(found["ratio_ci95"], ratio.interval):
             self.assert_near(one, other)
 
     def assert_near(self, one, other):

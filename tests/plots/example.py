@@ -53,7 +53,7 @@ class InFolder(unittest.TestCase):
 def record(name="all_scan", ranks=4, milliseconds=1.0, **changes):
     """One timed record, `milliseconds` its median and mean; `changes` replace or add keys.
 
-    It is as old files have records, without a contest: `read` gives it one after all changes.
+    It is as old files have records, without the key `contest`: `read` gives it one after all changes.
     """
     seconds = milliseconds / 1e3
     if "state_bytes" in changes:  # a state of so many heads

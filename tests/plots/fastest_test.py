@@ -19,8 +19,8 @@ class Fastest(unittest.TestCase):
 
     def test_a_ratio_counts_from_the_error_on_whichever_is_the_slower(self):
         error = fastest.TYPICAL_ERROR
-        for ratio, told in ((1 + 1.01 * error, True), (1 + 0.99 * error, False)):
-            self.assertEqual((fastest.is_distinct(ratio), fastest.is_distinct(1 / ratio)), (told, told))
+        for ratio, expected in ((1 + 1.01 * error, True), (1 + 0.99 * error, False)):
+            self.assertEqual((fastest.is_distinct(ratio), fastest.is_distinct(1 / ratio)), (expected, expected))
 
     def test_the_error_is_the_largest_that_was_measured(self):
         tables = list(ROOT.glob("results/*/prediction-errors*.txt"))

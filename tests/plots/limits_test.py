@@ -5,7 +5,7 @@ import unittest
 
 from baton import limits
 from plots.example import model
-from plots.report.example import launches, scan, session, simulated, told
+from plots.report.example import answer_text, launches, scan, session, simulated
 from plots.report.example import layer as gpu_layer
 
 LAYER = {"bench": "operator", "dtype": "bf16", "device": {"gpu": "NVIDIA H100 80GB HBM3"}, "tokens": 1000, "ranks": 2,
@@ -76,7 +76,7 @@ class Impossible(unittest.TestCase):
         self.assertEqual(self.why(simulated(made)), "")
 
     def test_the_answer_names_it(self):
-        text = told(scan(microseconds=60, bound_seconds=1e-4), scan("two_shot", 70, bound_seconds=1e-4), scan("chain", 200))
+        text = answer_text(scan(microseconds=60, bound_seconds=1e-4), scan("two_shot", 70, bound_seconds=1e-4), scan("chain", 200))
         self.assertIn("all_scan (Exclusive scan, 2 MiB a rank, 4 ranks on processors) takes 60 % of its bound", text)
         self.assertIn("So does 1 more row.", text)
 

@@ -16,7 +16,7 @@ def parts(colour):
 
 
 class Looks(unittest.TestCase):
-    def test_chosen_names_are_told_apart(self):
+    def test_chosen_names_are_distinguished(self):
         for table in (looks.COLLECTIVES, looks.METHODS):
             for (name, one), (other_name, other) in itertools.combinations(table.items(), 2):
                 apart = 100 * max(abs(a - b) for a, b in zip(parts(one.colour), parts(other.colour)))

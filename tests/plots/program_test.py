@@ -23,7 +23,7 @@ class Faults(unittest.TestCase):
         self.assertEqual(code, CODES_OF_FAULTS)
         self.assertRegex(said, r"^report: a fault of Baton in baton/\w+\.py:\d+, please report it with this input: TypeError: ")
 
-    def test_a_fault_behind_the_package_is_told_too(self):
+    def test_a_fault_behind_the_package_is_reported_too(self):
         for raised in (ZeroDivisionError("a\nb"), RecursionError(), AssertionError("\x1b[31m"), ModuleNotFoundError("no module 'baton.new'")):
             with self.subTest(repr(raised)):
                 def fail(raised=raised):

@@ -39,7 +39,7 @@ class Ranks(unittest.TestCase):
         for words in ([], ["--ranks", "x"], ["--ranks"]):
             self.assertEqual([ranks.wanted(words, cores) for cores in (1, 3, 64)], [2, 3, 4])
 
-    def test_one_that_fails_ends_the_others_and_its_code_is_told(self):
+    def test_one_that_fails_ends_the_others_and_its_code_is_reported(self):
         ranks_before, code = run("--ranks", "2", "fail")
         self.assertEqual((len(ranks_before), code), (2, 7))
 

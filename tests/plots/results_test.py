@@ -121,13 +121,13 @@ class Choosing(unittest.TestCase):
         self.assertAlmostEqual(math.log(high), statistics.fmean(logarithms) + half, places=5)
 
     def test_what_stands_beside_a_time_is_of_the_same_launches(self):
-        told = {"launches": 2, "ratio": 1.5, "ratio_ci95": [1.4, 1.6], "hidden": 0.5}
-        launches = [record(launch=number, ratio=2.0, ratio_ci95=[2.0, 2.0], hidden=0.1, bound_seconds=bound, over_launches=told)
+        over = {"launches": 2, "ratio": 1.5, "ratio_ci95": [1.4, 1.6], "hidden": 0.5}
+        launches = [record(launch=number, ratio=2.0, ratio_ci95=[2.0, 2.0], hidden=0.1, bound_seconds=bound, over_launches=over)
                     for number, bound in ((1, 1e-4), (2, 4e-4))]
         (found,) = results.newest(read(launches))
         self.assertEqual((found["ratio"], found["ratio_ci95"], found["hidden"]), (1.5, [1.4, 1.6], 0.5))
         self.assertAlmostEqual(found["bound_seconds"], 2e-4)
-        (found,) = results.newest(read([*launches, record(launch=3, ratio=2.0, ratio_ci95=[2.0, 2.0], hidden=0.1, over_launches=told)]))
+        (found,) = results.newest(read([*launches, record(launch=3, ratio=2.0, ratio_ci95=[2.0, 2.0], hidden=0.1, over_launches=over)]))
         self.assertEqual((found["ratio"], found["ratio_ci95"], found["hidden"]), (None, None, None))
 
     def test_simulated_launches_are_exact(self):
@@ -141,7 +141,7 @@ class Choosing(unittest.TestCase):
         (found,) = results.newest(read(launches))
         self.assertEqual(results.why_no_time(found), "failed: signal 9")
 
-    def test_an_operators_cases_are_told_apart(self):
+    def test_an_operators_cases_are_distinguished(self):
         cases = [layer(), layer(which="forward"), layer(mode="exposed"), layer(scan="two_shot"),
                  layer(gate="none"), layer(tokens=512), local()]
         self.assertCountEqual(results.newest(read(cases)), read(cases))
@@ -171,8 +171,8 @@ class Choosing(unittest.TestCase):
 
     def test_a_free_number_takes_no_text_that_reads_alike(self):
         one = {**record(), "tokens": 64, "contest": "GPUs/64/tokens:64/both/both"}
-        self.assertEqual(results.alike(one, "tokens").contest, "GPUs/64/both/both")
-        self.assertEqual(results.alike({**one, "pass": "both"}, "pass").contest, "GPUs/64/tokens:64/both")
+        self.assertEqual(results.alike(one, "tokens").axes, "GPUs/64/both/both")
+        self.assertEqual(results.alike({**one, "pass": "both"}, "pass").axes, "GPUs/64/tokens:64/both")
 
     def test_what_differs_in_free_axes_alone_is_alike(self):
         one, other, forward = read([layer(), layer(tokens=512, ranks=8, ranks_per_node=4, hosts={"placement": "4 on a, 4 on b"}),

@@ -154,11 +154,11 @@ class Launches(unittest.TestCase):
         self.assertEqual(len(self.launched()), 1)
 
     def test_after_a_usage_error_nothing_speaks_of_what_was_measured(self):
-        for code, told in ((1, "what it had measured is kept"), (2, "")):
+        for code, wanted in ((1, "what it had measured is kept"), (2, "")):
             with contextlib.redirect_stderr(io.StringIO()) as errors, self.assertRaises(suite.Stopped):
                 suite.Launcher(self.folder, "s").launch(suite.COLLECTIVE, [str(code)])
-            self.assertIn(told, errors.getvalue())
-            self.assertEqual(bool(errors.getvalue()), bool(told))
+            self.assertIn(wanted, errors.getvalue())
+            self.assertEqual(bool(errors.getvalue()), bool(wanted))
 
     def test_three_launches_of_one_session_go_to_the_file_of_the_bench(self):
         self.outcome("0 --launches 1", "--ranks 2")

@@ -12,7 +12,7 @@ from baton.report.sessions import session_of
 from baton.upgrade import is_case_known, renamed, upgraded
 from plots.example import BENCHES, ROOT, InFolder, layer, model, on_gpus, record
 
-# Of each file of records: how many contests its sessions have, and a digest of which record is in which. They were made
+# Of each file of records: how many groups of rows that compete its sessions have, and a digest of which record is in which. They were made
 # before records had the key `contest`, by what then decided in its place.
 CONTESTS = {
     "h200-2/exchange": (13, "72f51aef"),
@@ -33,7 +33,7 @@ CONTESTS = {
 
 
 def contests_of(path):
-    """The number of contests in a file, and the digest."""
+    """The number of groups in a file, and the digest."""
     numbers, places = {}, []
     for line in path.read_text(encoding="utf-8").splitlines():
         if "bench" in (one := json.loads(line)):

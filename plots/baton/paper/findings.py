@@ -50,7 +50,7 @@ def exchange(sources):
     Most GPUs count before most launches, since between two GPUs nearly all scans send one message.
     """
     found = [one for sessions in sources.sessions.values() for session in sessions for one in choice.exchanges(session) if one.on_gpus
-             and one["cadence"] == gpu_exchanges.CADENCE and one["state_bytes"] == PAPER_STATE and one.row_of(*exchanges.BASE)]
+             and one["cadence"] == gpu_exchanges.TIMING and one["state_bytes"] == PAPER_STATE and one.row_of(*exchanges.BASE)]
     if not found:
         return None
     comparison = max(found, key=lambda one: (one["ranks"], ranking.rank(one).judged))

@@ -6,11 +6,11 @@ from baton.paper.sources import LOCAL, having
 
 def groups(sources, most_tokens, machine=LOCAL, **wanted):
     """Yields (words on what was measured, records) of each executor, at its most tokens up to those of the table."""
-    for (place, executor, cadence), records in sources.here(**wanted):
+    for (place, executor, timing), records in sources.here(**wanted):
         fitting = [record for record in records if record["tokens"] <= most_tokens]
         if place == machine and fitting:
             tokens = max(record["tokens"] for record in fitting)
-            label = f"measured {'here' if place == LOCAL else place}, {executor}" + f", {cadence}" * (cadence != "isolated")
+            label = f"measured {'here' if place == LOCAL else place}, {executor}" + f", {timing}" * (timing != "isolated")
             yield label + smaller(tokens, most_tokens, "tokens"), having(fitting, tokens=tokens)
 
 

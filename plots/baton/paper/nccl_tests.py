@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our ncclAllGather beside NVIDIA's own nccl-tests: the same library, machine, sizes and cadence."""
+"""Our ncclAllGather beside NVIDIA's own nccl-tests: the same library, machine, sizes and timing."""
 
 import re
 
@@ -9,7 +9,7 @@ from baton.paper.cells import Row
 from baton.paper.page import Table, Text
 
 OURS = "nccl_all_gather"
-FILE = re.compile(r"nccl-tests-(\w+)")  # the group is the cadence
+FILE = re.compile(r"nccl-tests-(\w+)")  # the group is the timing
 WITHIN = 0.03
 
 
@@ -37,9 +37,9 @@ def gathered_bytes(record):
     return record["ranks"] * (record["state_bytes"] + 4 * record["heads"] * record["d_k"])
 
 
-def ours(records, cadence):
+def ours(records, timing):
     """Returns {bytes gathered: record}, the newest record of each size."""
-    wanted = [record for record in records if record["name"] == OURS and record["cadence"] == cadence
+    wanted = [record for record in records if record["name"] == OURS and record["cadence"] == timing
               and results.why_no_time(record) is None]
     return {gathered_bytes(record): record for record in sorted(wanted, key=lambda record: record["time"])}
 
@@ -47,18 +47,18 @@ def ours(records, cadence):
 def blocks(machine, records, texts):
     """Yields a table for each output of nccl-tests beside the records. `texts` is {name of a file: its text}."""
     for name, text in sorted(texts.items()):
-        cadence = FILE.fullmatch(name)
-        if cadence:
-            yield from compared(machine, cadence[1], tests(text), version(text), ours(records, cadence[1]))
+        timing = FILE.fullmatch(name)
+        if timing:
+            yield from compared(machine, timing[1], tests(text), version(text), ours(records, timing[1]))
 
 
-def compared(machine, cadence, theirs, of_version, here):
+def compared(machine, timing, theirs, of_version, here):
     sizes = sorted(set(theirs) & set(here))
     if not sizes:
-        yield Text(f"`nccl-tests-{cadence}.txt` of {machine} has no size that a record of `{OURS}` has too.")
+        yield Text(f"`nccl-tests-{timing}.txt` of {machine} has no size that a record of `{OURS}` has too.")
         return
-    title = f"busbw of ncclAllGather by bytes gathered, GB/s ({machine}, {cadence})"
-    yield Table(f"nccl_tests_{machine}_{cadence}", title, [words.binary_size(size) for size in sizes], [
+    title = f"busbw of ncclAllGather by bytes gathered, GB/s ({machine}, {timing})"
+    yield Table(f"nccl_tests_{machine}_{timing}", title, [words.binary_size(size) for size in sizes], [
                     Row("nccl-tests", f"measured, {of_version}", [
                         bandwidth(theirs[size], f"nccl-tests {of_version} on {machine}") for size in sizes]),
                     Row(f"`{OURS}`", "measured, nccl native", [

@@ -41,7 +41,7 @@ def draw_line(axes, sweep, one, records):
 
 def draw_bound(axes, sweep):
     records = [record for size in sweep.sizes() if (record := sweep.at(exchanges.FUSED, size))]
-    if not records or records[0]["cadence"] != exchanges.BOUND_CADENCE:
+    if not records or records[0]["cadence"] != exchanges.BOUND_TIMING:
         return []
     bounds = [record["bound_seconds"] * 1e6 for record in records]
     axes.plot([record["state_bytes"] for record in records], bounds, color=style.INK, linestyle=":", linewidth=1.4)

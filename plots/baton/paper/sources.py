@@ -38,7 +38,7 @@ class Sources:
         return having(of_topology, **wanted)
 
     def here(self, **wanted):
-        """Returns [((machine, executor, cadence), its records)] of the records that have a time."""
+        """Returns [((machine, executor, timing), its records)] of the records that have a time."""
         groups = collections.defaultdict(list)
         for machine, records in self.measured.items():
             for record in having(records, **wanted):
@@ -113,5 +113,5 @@ def published_cells(rows, columns, key="gpus", **wanted):
     return [found.get(str(column)) for column in columns]
 
 
-def where_measured(machine, executor, cadence):
-    return ", ".join([machine, executor] + [cadence] * (cadence != "isolated"))
+def where_measured(machine, executor, timing):
+    return ", ".join([machine, executor] + [timing] * (timing != "isolated"))

@@ -45,7 +45,7 @@ def value(comparison, axis):
 
 def axes_of(found):
     """AXES, and the others that have a number in the texts of these comparisons."""
-    parts = dict.fromkeys(part.partition(":")[0] for one in found for part in one.group.contest.split("/") if ":" in part)
+    parts = dict.fromkeys(part.partition(":")[0] for one in found for part in one.group.axes.split("/") if ":" in part)
     return [*AXES, *(axis for axis in parts if axis in schema.FIELDS and axis not in (*AXES, *OF_A_MODEL, "warmup"))]
 
 

@@ -47,7 +47,7 @@ def importance(comparison):
     """Orders questions: what can be compared first, GPUs before processors, the papers' exchange and attention before others."""
     return (len(comparison.competitors) < 2 or comparison["ranks"] < 2, not comparison.on_gpus,
             KINDS.index(comparison.kind) if comparison.kind in KINDS else len(KINDS), schema.is_said(comparison.record, "map"),
-            comparison.wire != "f32", not comparison.is_layer and comparison.way != "forward", -comparison["ranks"], comparison.group.contest)
+            comparison.wire != "f32", not comparison.is_layer and comparison.way != "forward", -comparison["ranks"], comparison.group.axes)
 
 
 def exchanges(session, simulated=False):

@@ -167,4 +167,4 @@ def comparisons_of(records):
     comparisons = [Comparison(group, [Row(name, case) for name, case in found.items()]) for group, found in groups.items()]
     return sorted(comparisons, key=lambda one: (
         one.is_simulated, one["bench"], -one["ranks"], one.run_by, *one.group[1:4], str(one["ranks_per_node"]), one.kind, one.way,
-        one["map"] or "", one["cadence"], one["state_bytes"], one["tokens"], one.group.contest))
+        one["map"] or "", one["cadence"], one["state_bytes"], one["tokens"], one.group.axes))

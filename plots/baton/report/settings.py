@@ -10,7 +10,7 @@ from baton.report.comparisons import SCAN
 MOST_SINGLE = 2  # other settings that have a sentence each; more share one
 PLURALS = {"state_bytes": "sizes", "tokens": "numbers of tokens", "ranks": "numbers of ranks", "cadence": "kinds of rounds",
            "pass": "passes", "heads": "numbers of heads", "dtype": "types", "packed": "lengths of documents"}
-CADENCES = {"graph": "as CUDA graphs"}
+TIMINGS = {"graph": "as CUDA graphs"}
 
 
 def alike(question):
@@ -153,8 +153,8 @@ def parts(found, differ):
     if "cadence" in differ and len(differ) == 2:
         (other,) = (axis for axis in differ if axis != "cadence")
         groups = collections.Counter(one["cadence"] for one in found)
-        return ", ".join(f"{count}{'' if index else f' {plural(other)}'} {CADENCES.get(cadence, cadence)}"
-                         for index, (cadence, count) in enumerate(groups.items()))
+        return ", ".join(f"{count}{'' if index else f' {plural(other)}'} {TIMINGS.get(timing, timing)}"
+                         for index, (timing, count) in enumerate(groups.items()))
     return ", ".join(f"{count} {plural(axis)}" for axis, count in counts.items())
 
 

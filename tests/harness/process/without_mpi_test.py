@@ -88,7 +88,7 @@ class Meeting(unittest.TestCase):
         errors = self.errors(3, (2,))
         self.assertRegex(errors[2], r"^baton: rank 2 found no rank 0 at 127\.0\.0\.1:\d+ within 2 s: [^\n]*\n$")
 
-    def test_a_name_without_an_address_is_told_at_once(self):
+    def test_a_name_without_an_address_is_reported_at_once(self):
         try:
             socket.getaddrinfo("no-such-host.invalid", 1)
         except socket.gaierror as error:

@@ -36,8 +36,8 @@ def lines(*records, completed=half_hidden, **choices):
 
 class Lines(unittest.TestCase):
     def test_the_fastest_the_margin_and_why(self):
-        told = lines(softmax(RING, 30.0, sent_bytes=3 * 2**20), softmax(GATHER, 10.0, hops=1))["softmax"]
-        self.assertEqual(told, "softmax  ~10.0 ms a_gather; a_ring takes ~3.00 times as long. It sends 1.00 MiB in 1 hops, "
+        found = lines(softmax(RING, 30.0, sent_bytes=3 * 2**20), softmax(GATHER, 10.0, hops=1))["softmax"]
+        self.assertEqual(found, "softmax  ~10.0 ms a_gather; a_ring takes ~3.00 times as long. It sends 1.00 MiB in 1 hops, "
                                "50 % hidden; a_ring sends 3.00 MiB in 3 hops, 50 % hidden.")
 
     def test_what_the_simulator_cannot_tell_is_no_difference(self):
@@ -47,11 +47,11 @@ class Lines(unittest.TestCase):
         self.assertIn("lasp2 takes ~1.25 times as long", above)
 
     def test_a_hybrid_is_one_softmax_layer_and_three_linear_ones_of_alike_tokens(self):
-        told = lines(softmax(RING, 10.0), softmax(ZIGZAG, 1.0, layout="zigzag"), simulated(ZECO, 2.0),
+        found = lines(softmax(RING, 10.0), softmax(ZIGZAG, 1.0, layout="zigzag"), simulated(ZECO, 2.0),
                      simulated(LASP2, 20.0))
-        self.assertIn("~1.00 ms a_zigzag", told["softmax"])
+        self.assertIn("~1.00 ms a_zigzag", found["softmax"])
         self.assertIn("~16.0 ms a_ring + 3 zeco; a_ring + 3 lasp2 takes ~4.37 times as long. It sends 4.00 MiB in 12 hops",
-                      told["hybrid"])
+                      found["hybrid"])
 
     def test_tokens_that_move_between_layers_are_a_choice_of_the_hybrid(self):
         made = softmax(RING, 30.0), softmax(ZIGZAG, 1.0, layout="zigzag"), simulated(ZECO, 2.0)
@@ -60,15 +60,15 @@ class Lines(unittest.TestCase):
         self.assertIn("~36.0 ms a_ring + 3 zeco; a_zigzag + 3 zeco + 4 moves takes ~1.64", lines(*made, move=move(13.0))["hybrid"])
 
     def test_methods_without_an_exchange_or_a_time_do_not_compete(self):
-        told = lines(simulated("local", 0.1, sent_bytes=0), simulated(ZECO, 1.0),
+        found = lines(simulated("local", 0.1, sent_bytes=0), simulated(ZECO, 1.0),
                      skipped_layer("3 heads", name="a_cut", attention="softmax"))
-        self.assertIn("~1.00 ms zeco; nothing else runs here.", told["linear"])
-        self.assertIn("no method runs here", told["softmax"])
-        self.assertIn("no method runs here", told["hybrid"])
+        self.assertIn("~1.00 ms zeco; nothing else runs here.", found["linear"])
+        self.assertIn("no method runs here", found["softmax"])
+        self.assertIn("no method runs here", found["hybrid"])
 
     def test_an_exchange_that_takes_no_time_has_no_hidden_share(self):
-        told = lines(simulated(ZECO, 1.0), completed=lambda one: {**one, "exposed_seconds": 1e-3, "free_seconds": 1e-3})
-        self.assertIn("in 3 hops, takes next to no time.", told["linear"])
+        found = lines(simulated(ZECO, 1.0), completed=lambda one: {**one, "exposed_seconds": 1e-3, "free_seconds": 1e-3})
+        self.assertIn("in 3 hops, takes next to no time.", found["linear"])
 
     def test_each_method_is_simulated_apart_once(self):
         asked = []
@@ -88,10 +88,10 @@ class Head(unittest.TestCase):
             self.assertIn(part, said)
 
     def test_a_topology_that_was_not_calibrated_is_less_certain(self):
-        for topology, told, missing in (({}, f"# less certain: {command.NOT_CALIBRATED}", "; the"),
+        for topology, wanted, missing in (({}, f"# less certain: {command.NOT_CALIBRATED}", "; the"),
                                         ({"calibration": {}}, "was calibrated on its machine", "less certain")):
             said = "\n".join(command.head(self.QUESTION, topology, [simulated(ZECO, 1.0)]))
-            self.assertIn(told, said)
+            self.assertIn(wanted, said)
             self.assertNotIn(missing, said)
 
 

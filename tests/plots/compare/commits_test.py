@@ -66,7 +66,7 @@ class Launches(InFolder):
         with self.assertRaisesRegex(cases.Refused, "ended with status 0"):
             self.alternate(self.bench("A"), self.bench("B"), 2)
 
-    def test_the_end_of_a_failed_build_is_told_line_by_line(self):
+    def test_the_end_of_a_failed_build_is_reported_line_by_line(self):
         failed = subprocess.CompletedProcess([], 1, "first\nsecond\n", "third\n")
         said = io.StringIO()
         with mock.patch.object(subprocess, "run", return_value=failed), contextlib.redirect_stderr(said), self.assertRaises(SystemExit):

@@ -38,7 +38,7 @@ class Output(InFolder):
         rows = [line.split()[-1] for line in self.compare(a, a).stdout.splitlines() if line.startswith("same")]
         self.assertEqual(rows, [f"{long}/P={ranks}/T={tokens}" for ranks in (2, 256) for tokens in (1, 10)])
 
-    def test_rows_of_committed_records_are_told_apart(self):
+    def test_rows_of_committed_records_are_distinguished(self):
         place = ROOT / "results/two-cores"
         done = self.run_on(place, place)
         verdicts, names = self.verdicts(done), [line[69:] for line in done.stdout.splitlines() if line[:1] not in "# "]
@@ -88,9 +88,9 @@ class Output(InFolder):
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertIn("| :red_circle: slower | 1.050 |", done.stdout)
         self.assertIn("hops 1 -> 2", done.stdout)
-        told = json.loads(path.read_text(encoding="utf-8"))
-        (case,) = told["cases"]
-        self.assertEqual((told["exit_code"], case["verdict"], case["launches"]), (5, "slower", [6, 6]))
+        found = json.loads(path.read_text(encoding="utf-8"))
+        (case,) = found["cases"]
+        self.assertEqual((found["exit_code"], case["verdict"], case["launches"]), (5, "slower", [6, 6]))
         self.assertAlmostEqual(case["ratio"], 1.05, places=6)
 
     def test_folders_hold_files_of_records(self):

@@ -92,7 +92,7 @@ class Simulations(InFolder):
         machine = json.loads((self.folder / f"{lasp2_throughput.TOPOLOGY}.json").read_text(encoding="utf-8"))["machine"]
         self.assertEqual(machine["nodes"] * machine["ranks_per_node"], max(lasp2_throughput.RANKS))
 
-    def test_a_launch_that_fails_is_told_and_costs_its_own_records(self):
+    def test_a_launch_that_fails_is_reported_and_costs_its_own_records(self):
         for name in ALL:
             self.program(name, WRITES)
         self.program(simulations.COLLECTIVE, f'case "$*" in *direct_to_zigzag*) echo no such key >&2; exit 2;; esac; {WRITES}')

@@ -61,7 +61,7 @@ class Halves(OfRows):
         self.assertEqual(errors.rows, 1)
         self.assertAlmostEqual(errors.typical, 1)
 
-    def test_records_without_such_rows_are_told(self):
+    def test_records_without_such_rows_are_reported(self):
         with self.assertRaisesRegex(ResultsError, "found 0 rows"):
             caches.Rows(ROOT / "results/h200-4/predicted-nccl.jsonl", {}, PROGRAMS)
 

@@ -20,7 +20,7 @@ from plots.report.example import (
     session,
     sessions,
     simulated,
-    told,
+    answer_text,
     with_conditions,
 )
 
@@ -38,9 +38,9 @@ class Exchanges(unittest.TestCase):
                          r"Slower: ring_scan, 2\.\d+ \[1\.\d+, 2\.\d+\] times as long\.")
         self.assertIn("Slower: ring_scan and chain, 2 to 4 times as long.",
                          paragraphs(tie, scan("ring_scan", 200), scan("chain", 400))["Exchange"])
-        self.assertNotIn("Slower", told(tie))
-        self.assertNotIn("Slower", told(scan("all_scan", 100), scan("two_shot", 200)))  # the next, and said already
-        self.assertNotIn("Slower", told(scan("all_scan", 100, factors=(1.0,)), scan("two_shot", 200, factors=(1.0,))))
+        self.assertNotIn("Slower", answer_text(tie))
+        self.assertNotIn("Slower", answer_text(scan("all_scan", 100), scan("two_shot", 200)))  # the next, and said already
+        self.assertNotIn("Slower", answer_text(scan("all_scan", 100, factors=(1.0,)), scan("two_shot", 200, factors=(1.0,))))
 
     def test_what_launches_do_not_repeat_is_no_winner(self):
         text = paragraphs(scan("all_scan", 100, 0.1), scan("two_shot", 110, -0.1), scan("all_gather_scan", 500))["Exchange"]
@@ -49,22 +49,22 @@ class Exchanges(unittest.TestCase):
         self.assertNotIn("fastest is", text)
 
     def test_lasp2_within_the_noise_is_said_so(self):
-        text = told(scan("all_scan", 100, 0.1), scan("two_shot", 101, -0.05), scan("all_gather_scan", 104, -0.1))
+        text = answer_text(scan("all_scan", 100, 0.1), scan("two_shot", 101, -0.05), scan("all_gather_scan", 104, -0.1))
         self.assertRegex(text, r"all_gather_scan, takes 1\.\d+ \[0\.\d+, 1\.\d+\] times as long as \w+: the launches cannot tell")
 
     def test_one_launch_names_nobody(self):
-        text = told(scans(factors=(1.0,)))
+        text = answer_text(scans(factors=(1.0,)))
         self.assertIn("one launch cannot tell a winner; all_scan took least, 100 us, and two_shot 1.10 times as long; the slowest, all_gather_scan, 1.50 times.", text)
         self.assertNotIn("fastest is", text)
         self.assertNotIn("[", text)
         self.assertIn("Exchange in 1 launch only: another launch may say otherwise", text)
 
     def test_what_lies_within_the_margin_is_a_tie(self):
-        text = told(scan("all_scan", 100), scan("two_shot", 100.8, 0.0001), scan("all_gather_scan", 150))
+        text = answer_text(scan("all_scan", 100), scan("two_shot", 100.8, 0.0001), scan("all_gather_scan", 150))
         self.assertIn("a tie of all_scan, 100 us [97.5, 103], and two_shot, which takes 1.008 [1.00", text)
 
     def test_the_only_equal_is_named_with_its_own_ratio(self):
-        text = told(scan("all_scan", 100), scan("two_shot", 105, 0.0001), scan("ring_scan", 110, 0.2),
+        text = answer_text(scan("all_scan", 100), scan("two_shot", 105, 0.0001), scan("ring_scan", 110, 0.2),
                     scan("all_gather_scan", 150))
         self.assertRegex(text, r"from ring_scan, which takes 1\.1\d \[0\.\d+, 1\.\d+\] times as long")
 
@@ -76,7 +76,7 @@ class Exchanges(unittest.TestCase):
     def test_another_winner_at_another_size_is_said(self):
         small = dict(state_bytes=65536, heads=1)
         made = [scan("all_scan", 9, **small), scan("two_shot", 5, 0.001, **small), scan("all_gather_scan", 9, **small)]
-        text = told(scans(), *made)
+        text = answer_text(scans(), *made)
         self.assertIn("Exclusive scan, 2 MiB a rank, 4 ranks on processors, 3 compared: fastest is all_scan", text)
         self.assertIn("At 64 KiB: fastest is two_shot, 5.00 us [", text)
 
@@ -85,14 +85,14 @@ class Exchanges(unittest.TestCase):
                 for executor in ("peer", "nccl")]
         small = [gpu_scan(name, time, state_bytes=size, size=size) for name, time in (("all_scan", 5), ("two_shot", 9), ("x", 8))
                  for size in (65536, 131072, 262144)]
-        text = told(*both, *small)
+        text = answer_text(*both, *small)
         self.assertIn("at all 4 sizes (64 KiB to 2 MiB), nothing is measurably faster than all_scan on peer. Fastest is all_scan on peer in 3 of 4 "
                       "(64 KiB, 128 KiB and 256 KiB). Always slower: two_shot on peer, 1.8 to 2 times as long.", text)
 
     def test_the_fastest_of_each_executor_is_named(self):
         both = [gpu_scan(name, time * slower, executor=executor) for name, time in (("all_scan", 10), ("two_shot", 20))
                 for executor, slower in (("peer", 1), ("nccl", 1.5))]
-        self.assertRegex(told(*both), r"On nccl all_scan has the lowest median, 1\.50\d? \[[^]]*\] times as long as all_scan on peer\.")
+        self.assertRegex(answer_text(*both), r"On nccl all_scan has the lowest median, 1\.50\d? \[[^]]*\] times as long as all_scan on peer\.")
 
     def test_an_interrupted_run_says_so(self):
         found = session(scans())
@@ -100,19 +100,19 @@ class Exchanges(unittest.TestCase):
         self.assertIn("Caveats The run was interrupted, so rows or launches are missing: the same command with --resume", " ".join(" ".join(answer.lines(found)).split()))
 
     def test_rows_that_ran_in_different_launches_are_compared_as_groups(self):
-        text = told(scan("all_scan", 100, factors=(1, 1.2, 0.8)),
+        text = answer_text(scan("all_scan", 100, factors=(1, 1.2, 0.8)),
                     scan("all_gather_scan", 110, run="b", factors=(1, 0.8, 1.2)))
         self.assertIn("cannot tell all_scan", text)
 
     def test_numbers_of_blocks_do_not_compete_with_the_chosen_one(self):
         swept = [one for blocks in (1, 4) for one in scan(microseconds=50, blocks_asked=blocks, blocks=blocks)]
-        text = told(scan("all_scan", 100, blocks_asked="auto"), swept, scan("all_gather_scan", 150, 0.001))
+        text = answer_text(scan("all_scan", 100, blocks_asked="auto"), swept, scan("all_gather_scan", 150, 0.001))
         self.assertIn("2 compared: fastest is all_scan, 100 us", text)
 
     def test_wires_that_round_are_a_comparison_of_their_own(self):
         rounding = [gpu_scan(name, 5 + number, executor="peer_bf16", wire_dtype="bf16")
                     for number, name in enumerate(("all_scan", "two_shot", "all_gather_scan"))]
-        text = told(gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001), *rounding)
+        text = answer_text(gpu_scan("all_scan_fused", 10), gpu_scan("all_gather_scan", 12, 0.001), *rounding)
         self.assertIn("fastest is all_scan_fused, 10.0 us", text)
 
 
@@ -124,15 +124,15 @@ class Layers(unittest.TestCase):
         self.assertRegex(text, r"exchange of zeco would cost at most 3\.\d % of a layer's time, so it hardly matters\.")
 
     def test_an_exchange_that_matters(self):
-        self.assertRegex(told(methods(exchange=0.4, zeco=1.2)), r"cost \d+ % of a layer's time, so it matters\.")
+        self.assertRegex(answer_text(methods(exchange=0.4, zeco=1.2)), r"cost \d+ % of a layer's time, so it matters\.")
 
     def test_an_exchange_that_may_matter(self):
         noisy = layer("zeco", 1.05, mode="exposed", noise=0.1)
         made = [one for one in methods() if (one["name"], one["mode"]) != ("zeco", "exposed")]
-        self.assertIn("of a layer's time, too wide to say whether it matters.", told(made, noisy))
+        self.assertIn("of a layer's time, too wide to say whether it matters.", answer_text(made, noisy))
 
     def test_without_other_modes_the_layer_without_exchange_stands_beside(self):
-        self.assertRegex(told(local(1.0), layer("zeco", 1.02), layer("lasp2", 1.04)),
+        self.assertRegex(answer_text(local(1.0), layer("zeco", 1.02), layer("lasp2", 1.04)),
                          r"zeco takes 1\.020 \[1\.0\d\d, 1\.0\d\d\] times as long as without any exchange\.")
 
     def test_softmax_is_ranked_apart(self):
@@ -143,7 +143,7 @@ class Layers(unittest.TestCase):
         self.assertIn("Softmax attention, 2 compared: fastest is ring_attention_zigzag", found["Layer"])
 
     def test_local_work_alone_does_not_compete(self):
-        self.assertNotRegex(told(methods()), r"(fastest is |the next, )local")
+        self.assertNotRegex(answer_text(methods()), r"(fastest is |the next, )local")
 
 
 def without_breaks(text):
@@ -179,7 +179,7 @@ class Layout(unittest.TestCase):
         for kind, made in kinds.items():
             with self.subTest(kind):
                 self.assert_whole(session(*made))
-        self.assertIn("2 ranks on processors, one thread a rank, 3 compared: ", told(*two_cores))
+        self.assertIn("2 ranks on processors, one thread a rank, 3 compared: ", answer_text(*two_cores))
 
     def test_findings_that_need_more_lines_are_printed_whole(self):
         """One GPU in a host whose layers are simulated beside three measured benches."""
@@ -225,7 +225,7 @@ class Layout(unittest.TestCase):
         self.assertIn("LASP-2's gather here, all_gather_scan, takes", "".join(line for line in lines if "LASP-2" in line), lines)
 
     def test_a_session_of_nothing_but_failures(self):
-        lines = told([{**one, "wrong": 3} for one in scan()])
+        lines = answer_text([{**one, "wrong": 3} for one in scan()])
         self.assertIn("Exchange No row has a time.", lines)
         self.assertIn("1 wrong of 1 row: all_scan", lines)
 

@@ -8,7 +8,7 @@ import unittest
 from baton.report import answer, layout
 from baton.report.page import cards
 from plots import example
-from plots.report.example import gpu_scan, layer, local, paragraphs, scan, session, simulated, told
+from plots.report.example import gpu_scan, layer, local, paragraphs, scan, session, simulated, answer_text
 from plots.report.models_test import lines as models
 
 PAIR = (("zeco", 1.0), ("lasp2", 1.5))
@@ -34,7 +34,7 @@ class Layers(unittest.TestCase):
     def test_each_question_comes_before_other_settings_of_the_first(self):
         made = [one for rule in ("gdn", "kda", "rwkv7", "deltanet") for way in ("both", "forward", "backward") for tokens in (512, 1024)
                 for one in rivals(attention=rule, which=way, tokens=tokens)]
-        text = told(made)
+        text = answer_text(made)
         for rule in ("GDN", "KDA", "RWKV-7", "DeltaNet"):
             self.assertIn(f"{rule} attention, ", text)
 
@@ -67,7 +67,7 @@ class Layers(unittest.TestCase):
 
     def test_rows_that_were_all_skipped_say_why(self):
         made = [example.skipped_layer("its text has the delta rule, not the decay rule", name="zeco_corrected")]
-        self.assertIn("No row has a time: zeco_corrected was skipped: its text has the delta rule, not the decay rule.", told(made))
+        self.assertIn("No row has a time: zeco_corrected was skipped: its text has the delta rule, not the decay rule.", answer_text(made))
 
     def test_one_rank_exchanges_nothing(self):
         text = self.first(rivals(scan), rivals(scan, ranks=1), heading="Exchange")
@@ -91,39 +91,39 @@ class Settings(unittest.TestCase):
                 for one in scan(name, time, noise * place, state_bytes=65536 << number, **changes)]
 
     def test_a_winner_everywhere(self):
-        text = told(self.sizes([(10, 12, 20)] * 4))
+        text = answer_text(self.sizes([(10, 12, 20)] * 4))
         self.assertIn("4 ranks on processors, 3 compared: at all 4 sizes (64 KiB to 512 KiB), all_scan is fastest. Always slower: ring_scan and "
                       "two_shot, 1.2 to 2 times as long. At 512 KiB: fastest is all_scan", text)
 
     def test_winners_here_and_there(self):
-        text = told(self.sizes([(10, 12, 20), (10, 12, 20), (12, 10, 20), (10, 10, 20)]))
+        text = answer_text(self.sizes([(10, 12, 20), (10, 12, 20), (12, 10, 20), (10, 10, 20)]))
         self.assertIn("no scan is among the fastest at all 4 sizes (64 KiB to 512 KiB). Fastest is all_scan in 2 of 4 (64 KiB and 128 KiB) and "
                       "two_shot in 1 (256 KiB). Always slower: ring_scan, 2 times as long.", text)
 
     def test_what_launches_cannot_tell_is_no_tie(self):
-        text = told(self.sizes([(10, 10.1, 20)] * 4, noise=0.1))
+        text = answer_text(self.sizes([(10, 10.1, 20)] * 4, noise=0.1))
         self.assertIn("nothing is measurably faster than all_scan", text)
         self.assertIn("The launches cannot tell in any of them who is fastest.", text)
         self.assertNotRegex(text, "tie")
 
     def test_the_settings_are_said(self):
-        text = told(self.sizes([(10, 12, 20)] * 3), self.sizes([(10, 12, 20)] * 2, cadence="graph"))
+        text = answer_text(self.sizes([(10, 12, 20)] * 3), self.sizes([(10, 12, 20)] * 2, cadence="graph"))
         self.assertIn("in all 5 tests (3 sizes isolated, 2 as CUDA graphs), all_scan is fastest", text)
-        text = told(*(self.sizes([(10, 12, 20)] * 2, ranks=ranks) for ranks in (3, 4)))
+        text = answer_text(*(self.sizes([(10, 12, 20)] * 2, ranks=ranks) for ranks in (3, 4)))
         self.assertIn("in all 4 tests (2 numbers of ranks, 2 sizes), all_scan is fastest", text)
 
     def test_one_launch_says_who_took_least_where(self):
         made = self.sizes([(10, 12, 20), (12, 10, 20), (10, 12, 20), (10, 12, 20)])
-        text = told([one for one in made if one["launch"] == 1])
+        text = answer_text([one for one in made if one["launch"] == 1])
         self.assertIn("at all 4 sizes (64 KiB to 512 KiB), in one launch each, least time has all_scan in 3 of 4 (64 KiB, 256 KiB and 512 KiB) and two_shot in 1 (128 KiB).", text)
 
     def test_two_ranks_explain_a_winner_too(self):
         explained = "Between two ranks most scans send one and the same message"
-        self.assertIn(explained, told(rivals(scan, ranks=2)))
-        self.assertIn(explained, told(rivals(gpu_scan, ranks=2)))
-        self.assertNotIn(explained, told(rivals(scan, ranks=3)))
-        self.assertNotIn(explained, told(*(scan("all_scan", blocks, ranks=2, blocks=blocks, blocks_asked=blocks) for blocks in (1, 2))))
-        self.assertNotIn(explained, told(rivals(scan, ranks=2, kind="all_gather")))
+        self.assertIn(explained, answer_text(rivals(scan, ranks=2)))
+        self.assertIn(explained, answer_text(rivals(gpu_scan, ranks=2)))
+        self.assertNotIn(explained, answer_text(rivals(scan, ranks=3)))
+        self.assertNotIn(explained, answer_text(*(scan("all_scan", blocks, ranks=2, blocks=blocks, blocks_asked=blocks) for blocks in (1, 2))))
+        self.assertNotIn(explained, answer_text(rivals(scan, ranks=2, kind="all_gather")))
 
 
 class Simulated(unittest.TestCase):

@@ -3,7 +3,7 @@
 
 import unittest
 
-from plots.report.example import failed, gpu_scan, layer, local, paragraphs, scan, told, with_conditions
+from plots.report.example import failed, gpu_scan, layer, local, paragraphs, scan, answer_text, with_conditions
 
 
 def rivals(**changes):
@@ -76,29 +76,29 @@ class Failed(unittest.TestCase):
 
     def test_a_record_that_failed_has_no_count_of_wrong_elements(self):
         lost = [{key: value for key, value in one.items() if key != "wrong"} for one in failed()]
-        self.assertIn("1 failed of 3 rows: ring_scan on mpi", told(rivals(), lost))
+        self.assertIn("1 failed of 3 rows: ring_scan on mpi", answer_text(rivals(), lost))
 
     def test_a_wrong_row_comes_first(self):
         wrong = [{**one, "wrong": 7} for one in scan("two_shot")]
         self.assertIn("1 failed and 1 wrong of 4 rows, among them two_shot on mpi (Exclusive scan, 2 MiB a rank, 4 ranks on processors): 7 wrong elements.",
-                      told(rivals(), failed(), wrong))
+                      answer_text(rivals(), failed(), wrong))
 
-    def test_a_wrong_layer_is_told_by_attention_pass_tensor_error_and_tolerance(self):
+    def test_a_wrong_layer_is_reported_by_attention_pass_tensor_error_and_tolerance(self):
         wrong = [{**one, "wrong": 1, "first_wrong": "rank 1, dg: relative error 1.6e-02, at most 1.5e-02 is right"}
                  for one in layer("ulysses", which="backward", attention="gdn")]
         self.assertIn("1 wrong of 2 rows: ulysses on mpi (GDN attention, backward pass, 1024 tokens a rank, 4 heads of 128, f32, 4 ranks on "
                       "processors): 1 wrong tensor: rank 1, dg: relative error 1.6e-02, at most 1.5e-02 is right. The other one computed",
-                      told(wrong, layer("zeco", which="backward", attention="gdn")))
+                      answer_text(wrong, layer("zeco", which="backward", attention="gdn")))
 
     def test_one_of_anything_has_no_plural(self):
-        text = told([{**one, "wrong": 1} for one in scan("two_shot")], layer(heads=1))
+        text = answer_text([{**one, "wrong": 1} for one in scan("two_shot")], layer(heads=1))
         self.assertIn("1 wrong element.", text)
         self.assertIn("1 head of 128", text)
 
     def test_a_skipped_row_is_no_failure(self):
         skipped = [{**failed()[0], "skipped": "not here"}]
         del skipped[0]["failed"]
-        self.assertIn("Verified All 2 measured rows computed the right values.", told(rivals(), skipped))
+        self.assertIn("Verified All 2 measured rows computed the right values.", answer_text(rivals(), skipped))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from plots.report.example import (
     scan,
     session,
     simulated,
-    told,
+    answer_text,
     with_conditions,
 )
 from plots.report.page.pages import html_of
@@ -100,7 +100,7 @@ class Executors(unittest.TestCase):
         for executor, is_gpu in found.items():
             for make, names in ((scan, ("all_scan", "all_gather_scan")), (layer, ("zeco", "lasp2"))):
                 rows = self.rows(executor, is_gpu, make, names)
-                (comparison,), text = session(rows).comparisons, told(rows)
+                (comparison,), text = session(rows).comparisons, answer_text(rows)
                 with self.subTest(executor=executor, names=names):
                     self.assertEqual(len(comparison.competitors), 2)
                     self.assertRegex(html_of(session(rows)), f'{names[0]}</button>.*<td class="best"[^>]*>fastest')
@@ -116,7 +116,7 @@ class Executors(unittest.TestCase):
         for rows, said in ((rivals(direction="reverse"), "Exclusive scan, reverse, 2 MiB a rank, 4 ranks on processors, 2 compared: fastest is all_scan"),
                            (rivals(kind="all_gather") + rivals(kind="all_gather", ranks=2), "At 2 ranks: fastest is all_scan"),
                            (layer(attention="gdn") + layer("lasp2", 2, attention="gdn"), "GDN attention, both passes, .*: fastest is zeco")):
-            self.assertRegex(told(rows), said)
+            self.assertRegex(answer_text(rows), said)
 
     def test_axes_in_which_comparisons_differ_are_said_of_each(self):
         rows = [one for chunk in (64, 128) for name in ("zeco", "lasp2") for one in layer(name, 1, chunk=chunk, kv_heads=2)]
@@ -125,7 +125,7 @@ class Executors(unittest.TestCase):
         self.assertNotIn("chunk", axes.heading(session(layer()).comparisons[0]))
 
     def test_executors_of_hosts_are_comparisons_of_their_own(self):
-        text = told(rivals(executor="tcp"), rivals(executor="mpi"))
+        text = answer_text(rivals(executor="tcp"), rivals(executor="mpi"))
         self.assertIn("4 ranks on processors, 2 compared: fastest is all_scan", text)
         self.assertIn("4 ranks on tcp, 2 compared: fastest is all_scan", text)
 
@@ -133,24 +133,24 @@ class Executors(unittest.TestCase):
 class Oversubscribed(unittest.TestCase):
     def test_a_run_of_four_ranks_on_two_cores_proves_nothing(self):
         for made in (crowded(rivals(), 2), with_conditions(rivals(), cores=2)):
-            text = told(made)
+            text = answer_text(made)
             self.assertIn("THIS RUN PROVES NOTHING ABOUT SPEED: exchanges of 4 ranks on 2 cores had more busy threads", text)
             self.assertNotRegex(text, r"Fastest|least|times as long")
 
     def test_a_rank_of_a_layer_has_two_busy_threads(self):
         made = [{**one, "ranks": 2} for one in layer() + layer("lasp2", 1.2)]
-        text = told(rivals(ranks=2), crowded(made, 2))
+        text = answer_text(rivals(ranks=2), crowded(made, 2))
         self.assertIn("Layer Nothing can be said: its ranks had more busy threads than cores.", text)
         self.assertIn("(layers of 2 ranks with two busy threads each on 2 cores)", text)
-        self.assertIn("fastest is zeco", told(crowded(made, 4)))
+        self.assertIn("fastest is zeco", answer_text(crowded(made, 4)))
 
     def test_a_rank_of_a_gpu_has_one(self):
         made = [one for name in ("zeco", "lasp2") for one in layer(name, len(name), executor="peer", ranks=2, device={"gpu": "Example GPU"})]
-        self.assertIn("fastest is zeco", told(crowded(made, 2)))
+        self.assertIn("fastest is zeco", answer_text(crowded(made, 2)))
 
     def test_oversubscribed_rows_are_left_out_and_the_others_answer(self):
         wrong_way = [scan("all_scan", 300, ranks=4), scan("all_gather_scan", 200, ranks=4)]
-        text = told(rivals(ranks=2), *(crowded(made, 2) for made in wrong_way))
+        text = answer_text(rivals(ranks=2), *(crowded(made, 2) for made in wrong_way))
         self.assertIn("2 ranks on processors, 2 compared: fastest is all_scan", text)
         self.assertIn("2 oversubscribed rows left out: more busy threads than cores (exchanges of 4 ranks on 2", text)
 
@@ -164,13 +164,13 @@ class Oversubscribed(unittest.TestCase):
 
     def test_a_quota_of_processor_time_is_named_and_what_it_held_back(self):
         made = [with_conditions(rivals(ranks=2), cores=2, busy=2, oversubscribed=True, quota=1.0, throttled=35)]
-        text = told(*made)
+        text = answer_text(*made)
         self.assertIn("PROVES NOTHING ABOUT SPEED: exchanges of 2 ranks on 1 of 2 cores (quota) had", text)
         self.assertIn("The quota of processor time (1 of the cores) held processes back in 2 rows", text)
         self.assertIn("up to 35 times", text)
 
     def test_a_quota_that_had_time_for_all_ranks_leaves_the_answer(self):
-        text = told(with_conditions(rivals(ranks=2), cores=4, busy=2, quota=2.5, throttled=1))
+        text = answer_text(with_conditions(rivals(ranks=2), cores=4, busy=2, quota=2.5, throttled=1))
         self.assertIn("fastest is all_scan", text)
         self.assertIn("The quota of processor time (2.5 of the cores) held processes back in 2 rows", text)
         self.assertIn("up to 1 time:", text)
@@ -180,7 +180,7 @@ class Oversubscribed(unittest.TestCase):
 
     def test_several_ranks_on_one_gpu_are_no_measure_of_a_link(self):
         made = gpu_scan(ranks_per_gpu=4) + gpu_scan("all_gather_scan", 12, ranks_per_gpu=4)
-        text = told(made)
+        text = answer_text(made)
         self.assertNotIn("Fastest", text)
         self.assertIn("several ranks on one GPU left out: no measure of a link", text)
 
@@ -226,7 +226,7 @@ class Simulated(unittest.TestCase):
         predicted = [{**one, "predicted_seconds": 0.8 * one["median_seconds"]} for one in rivals()]
         misled = [{**one, "ranks": 128, "predicted_seconds": 1e-9} for one in predicted]
         self.assertIn("Predictions of the measured rows are off by 25 % in the mean.",
-                      told(predicted, misled, *self.growing()))
+                      answer_text(predicted, misled, *self.growing()))
 
     def test_measured_and_simulated_rows_never_share_a_comparison(self):
         made = [launches(scan()[0], executor="simulator", topology=name) for name in ("one", "other")]

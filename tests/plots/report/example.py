@@ -76,7 +76,7 @@ def session(*groups):
     return sessions.Session("s", pathlib.Path("r.jsonl"), records)
 
 
-def told(*groups):
+def answer_text(*groups):
     """The answer as one line, without the breaks that the width of a terminal makes."""
     return " ".join(" ".join(answer.lines(session(*groups))).split())
 

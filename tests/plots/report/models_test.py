@@ -23,12 +23,12 @@ def lines(**changes):
 
 class Models(unittest.TestCase):
     def test_the_answer_names_the_fastest_its_speed_and_its_time_over_dp(self):
-        told = paragraphs(lines(peak_flops=1e12, flops_per_token=1e6, flops_per_pair=0))["Model"]
-        self.assertIn("tiny: 2 layers of width 128, both passes, 256 tokens a rank", told)
-        self.assertIn("fastest is zeco, 10.0 ms", told)
-        self.assertIn("the next, lasp2, takes 1.500 [1.496, 1.504] times as long", told)
+        found = paragraphs(lines(peak_flops=1e12, flops_per_token=1e6, flops_per_pair=0))["Model"]
+        self.assertIn("tiny: 2 layers of width 128, both passes, 256 tokens a rank", found)
+        self.assertIn("fastest is zeco, 10.0 ms", found)
+        self.assertIn("the next, lasp2, takes 1.500 [1.496, 1.504] times as long", found)
         # 256 tokens in 10 ms (the geometric mean of launches is a little less), 1e6 flop each
-        self.assertIn("zeco makes 25,601 tokens/s a rank, 2.6 % of the peak, and takes 1.25", told)
+        self.assertIn("zeco makes 25,601 tokens/s a rank, 2.6 % of the peak, and takes 1.25", found)
 
     def test_models_are_no_layers_and_a_session_without_them_says_nothing_of_them(self):
         both = paragraphs(lines(), layer("zeco", 1) + layer("lasp2", 2, 0.001))

@@ -15,7 +15,7 @@ from plots.report.example import (
     scan,
     session,
     simulated,
-    told,
+    answer_text,
 )
 
 
@@ -41,10 +41,10 @@ class OneGpu(unittest.TestCase):
     def test_a_calibration_does_not_boast_of_predicting_itself(self):
         more = [simulated(layer(name, time, ranks=2)) for name, time in (("zeco", 1.0), ("lasp2", 2.0))]
         alone = local(1.0, predicted_seconds=1.1e-3, **self.on_gpu)
-        self.assertNotIn("Predictions", told(alone, *more))
-        self.assertIn("Predictions", told(alone, scan(predicted_seconds=1.1e-4), *more))
+        self.assertNotIn("Predictions", answer_text(alone, *more))
+        self.assertIn("Predictions", answer_text(alone, scan(predicted_seconds=1.1e-4), *more))
 
-    def test_what_is_simulated_of_processors_is_told_from_the_gpus(self):
+    def test_what_is_simulated_of_processors_is_reported_from_the_gpus(self):
         more = [{**one, "topology": "32 x Example CPU, mpi"} for name, milliseconds in (("zeco", 1.0), ("lasp2", 2.0))
                 for one in simulated(layer(name, milliseconds, ranks=256))]
         apart = "~ of processors, not of these GPUs: Linear attention"

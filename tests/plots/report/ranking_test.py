@@ -64,7 +64,7 @@ class Verdicts(unittest.TestCase):
         (comparison,) = session(layer("zeco", 1.0, factors=QUIET), layer("lasp2", 1.01, factors=QUIET)).comparisons
         self.assertEqual(ranking.rank(comparison).verdict, ranking.TIE)
 
-    def test_simulated_rows_are_told_by_the_models_error_alone(self):
+    def test_simulated_rows_are_judged_by_the_error_of_predictions_alone(self):
         made = [simulated(scan(name, time)) for name, time in (("all_scan", 100), ("two_shot", 122), ("chain", 124))]
         (comparison,) = session(*made).comparisons
         found = ranking.rank(comparison)

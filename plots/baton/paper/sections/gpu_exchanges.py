@@ -6,7 +6,7 @@ from baton.paper import cells, nccl_tests
 from baton.paper.cells import Row
 from baton.paper.page import Figure, Section, Table, Text
 
-RANKS, CADENCE = 4, "isolated"  # of the figure and the open table
+RANKS, TIMING = 4, "isolated"  # of the figure and the open table
 LOWERED_CLOCKS_ARE = ~1  # NVML's mask of reasons without "idle"
 LEAD = ("The exclusive scan of the states as the suite measures it on GPUs. `peer` is one kernel a round that stores "
         "into the other GPUs' memory; `peer_bf16` the same with bf16 on the wire; `nccl` sends and receives as the host "
@@ -27,14 +27,14 @@ def section(sources):
 
 def machine_blocks(machine, sweeps, records):
     yield Text(verified(machine, list(filter(exchanges.on_gpus, records))))
-    asked = sweeps.get((RANKS, CADENCE))
+    asked = sweeps.get((RANKS, TIMING))
     if asked:
         yield Figure(f"exchange_{machine}", "Time against the size of the state",
-                     f"{RANKS} GPUs, {CADENCE} rounds; measured: {machine}", "sizes", asked,
+                     f"{RANKS} GPUs, {TIMING} rounds; measured: {machine}", "sizes", asked,
                      "Medians with their 95 % interval; both scales are logarithmic. The dotted line is what an empty "
                      "round, three flags and the state on one link take.")
-    for (ranks, cadence), sweep in sorted(sweeps.items(), key=order):
-        yield table(sweep, (ranks, cadence), machine, f"exchange_{machine}_{ranks}_{cadence}")
+    for (ranks, timing), sweep in sorted(sweeps.items(), key=order):
+        yield table(sweep, (ranks, timing), machine, f"exchange_{machine}_{ranks}_{timing}")
 
 
 def verified(machine, records):
@@ -46,23 +46,23 @@ def verified(machine, records):
 
 def order(one):
     """Sorts by falling rank count, and puts isolated before other cadences."""
-    ranks, cadence = one[0]
-    return -ranks, cadence != CADENCE, cadence
+    ranks, timing = one[0]
+    return -ranks, timing != TIMING, timing
 
 
 # --- Tables ---------------------------------------------------------------------------------------------
 
 
 def table(sweep, place, machine, name):
-    """Returns the table of one sweep. `place` is (ranks, cadence)."""
-    ranks, cadence = place
-    rows = [row for one in sweep.methods() for row in method_rows(sweep, one, machine, cadence)]
-    return Table(name, f"{ranks} GPUs, {cadence} rounds, µs ({machine})",
+    """Returns the table of one sweep. `place` is (ranks, timing)."""
+    ranks, timing = place
+    rows = [row for one in sweep.methods() for row in method_rows(sweep, one, machine, timing)]
+    return Table(name, f"{ranks} GPUs, {timing} rounds, µs ({machine})",
                  [words.binary_size(size) for size in sweep.sizes()], rows, list(notes(sweep)),
-                 place != (RANKS, CADENCE))
+                 place != (RANKS, TIMING))
 
 
-def method_rows(sweep, one, machine, cadence):
+def method_rows(sweep, one, machine, timing):
     records = [sweep.at(one, size) for size in sweep.sizes()]
     newest = max(filter(None, records), key=lambda record: record["time"])
     native = " native" if newest["implementation"] != "schedule" else ""
@@ -71,7 +71,7 @@ def method_rows(sweep, one, machine, cadence):
     if one != exchanges.BASE:
         yield Row("", f"× `{exchanges.BASE.name}`", [over(sweep, record, sweep.at(exchanges.BASE, size))
                                            for record, size in zip(records, sweep.sizes())])
-    if cadence == exchanges.BOUND_CADENCE and any(record and record["bound_seconds"] for record in records):
+    if timing == exchanges.BOUND_TIMING and any(record and record["bound_seconds"] for record in records):
         yield Row("", "bound, and its share", [bound(record) for record in records])
     if any(record and record.get("relative_error") for record in records):
         yield Row("", "error of the state", [error(record, machine) for record in records])

@@ -40,10 +40,10 @@ KERNELS = {"linear": operators.LOCAL, "gdn": operators.LOCAL, "kda": operators.L
 def alone(sources, tokens, heads, attention="linear"):
     """Returns [(label, machine, {pass: record})] of the local work on one GPU."""
     found = {}
-    for (machine, executor, cadence), records in sources.here(
+    for (machine, executor, timing), records in sources.here(
             bench="operator", name=KERNELS[attention], attention=attention, ranks=1, tokens=tokens, heads=heads,
             dtype=DTYPE):
-        found[where_measured(machine, executor, cadence), machine] = {
+        found[where_measured(machine, executor, timing), machine] = {
             record["pass"]: record for record in sorted(records, key=lambda one: one["time"]) if not record.get("packed")}
     return [(label, machine, passes) for (label, machine), passes in found.items()]
 
@@ -92,11 +92,11 @@ def machine_tables(sources, machine, records):
               and results.why_no_time(record) is None and record.get("device")]
     for place in sorted({tuple(one[key] for key in PLACE) for one in layers}):
         wanted = [one for one in layers if tuple(one[key] for key in PLACE) == place]
-        attention, executor, cadence, tokens, heads = place
+        attention, executor, timing, tokens, heads = place
         rows = [*rows_of(wanted, machine), *rows_of_peers(sources, machine, attention, tokens, heads, columns(wanted))]
-        yield Table(f"layers_{machine}_{executor}_{cadence}_{tokens // 1024}k" + f"_{attention}" * (attention != "linear"),
+        yield Table(f"layers_{machine}_{executor}_{timing}_{tokens // 1024}k" + f"_{attention}" * (attention != "linear"),
                     f"{tokens // 1024}K tokens a GPU, {heads} heads, {attention} methods, ms "
-                    f"({where_measured(machine, executor, cadence)})",
+                    f"({where_measured(machine, executor, timing)})",
                     [f"{which}, P={ranks}" for which, ranks in columns(wanted)], rows, list(notes(rows)))
 
 

@@ -59,10 +59,10 @@ def factor(found, slow, fast):
 def measured(sources, make, wanted, slow, fast):
     """Returns the cell of the most ranks, and then of the most tokens, that measured both methods in one launch."""
     found = []
-    for (machine, executor, cadence), records in sources.here(**wanted):
+    for (machine, executor, timing), records in sources.here(**wanted):
         whole = [one for one in records if one["bench"] == "collective" or operators.stands_for_its_method(one)]
-        for contest, run in {(one["contest"], one["run"]) for one in whole if one["ranks"] > 1 and cadence == "isolated"}:
-            of_launch = having(whole, contest=contest, run=run)
+        for axes, run in {(one["contest"], one["run"]) for one in whole if one["ranks"] > 1 and timing == "isolated"}:
+            of_launch = having(whole, contest=axes, run=run)
             cell, one = make(times(of_launch), slow, fast), of_launch[0]
             if cell:
                 found.append((one["ranks"], one["tokens"], one["time"], machine, executor, cell))

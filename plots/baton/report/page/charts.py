@@ -49,7 +49,7 @@ def modelled(one, other):
     """True if `other` is the same work at any ranks, simulated on a model of the machine that `one` was measured on."""
     def work(of):
         of_machine = ("family", "warmup", "rounds", *FREE[RANKS])
-        return results.alike(of.record, *of_machine).contest, of.wire, of["dtype"]
+        return results.alike(of.record, *of_machine).axes, of.wire, of["dtype"]
     topology, machine = other.group.topology, one.group.machine  # "64 x Some CPU, 2 cores, mpi"
     return bool(topology) and bool(machine) and machine in topology and work(one) == work(other)
 

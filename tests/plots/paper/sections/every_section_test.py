@@ -84,7 +84,7 @@ class SmallSections(unittest.TestCase):
         self.assertEqual(found["ranks 2", "derived"][1], "2.00")
         self.assertIn("1 of 2 rows are extrapolated", " ".join(table.notes))
 
-    def test_what_was_fitted_is_no_prediction_and_one_beyond_a_quarter_is_told(self):
+    def test_what_was_fitted_is_no_prediction_and_one_beyond_a_quarter_is_reported(self):
         for cells_of, said in (({8: 9.0, 32: 1.6, 64: 2.5}, "All 2 predicted cells are within 25 %"),
                                ({32: 1.6, 64: 5.086}, "1 of the 2 predicted cells off by more than 25 %; the worst is AllGather (LASP-2) on 64 "
                                                       "GPUs, +100.0 %")):

@@ -53,7 +53,7 @@ class Map(unittest.TestCase):
         self.assertEqual([(float(row.cells[0].value), row.cells[0].note) for row in rows],
                          [(10.0, "one + 3 linear"), (8.5, "zigzag + 3 chain"), (8.0, "zigzag + 3 linear + 4 moves")])
 
-    def test_a_cell_names_who_cannot_be_told_from_it(self):
+    def test_a_cell_names_who_cannot_be_distinguished_from_it(self):
         table = maps.methods_table("fastest_softmax", "softmax attention", found(simulated("one", 1.0), simulated("other", 1.1), simulated("third", 9.0)))
         cell = table.rows[0].cells[0]
         self.assertEqual((cell.text, cell.value), ("one = 1", "one"))

@@ -64,7 +64,7 @@ class Layers(unittest.TestCase):
         text, = rows(table)["`zeco`", "hidden"]
         return text, [note for note in table.notes if note.startswith(text.partition(" (")[0])]
 
-    def test_a_share_that_is_none_is_told_in_words(self):
+    def test_a_share_that_is_none_is_reported_in_words(self):
         for share, exposed, text in ((0.25, 4.0, "25 %"), (-3.63, 4.0, "none (363)"), (1.2, 4.0, "all"),
                                      (-3.63, 2.1, "lost in noise")):
             shown_text, notes = self.hidden(share, exposed)

@@ -65,7 +65,7 @@ class PageInBrowser(unittest.TestCase):
     def test_of_two_sessions(self):
         self.assert_fine(pages.html_of(pages.whole(), pages.session(pages.scans(), pages.layers())), OPEN_ALL)
 
-    def test_rows_are_told_apart_on_a_telephone(self):
+    def test_rows_are_distinguished_on_a_telephone(self):
         page = pages.html_of(pages.session(pages.scans(), pages.layers()))
         self.assertEqual(browser.look(page, min(browser.WIDTHS), IN_SIGHT), [])
 

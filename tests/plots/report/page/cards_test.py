@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A card for each question: its launches, one colour a verdict, and an axis on which the nearest rows can be told apart."""
+"""A card for each question: its launches, one colour a verdict, and an axis on which the nearest rows can be distinguished."""
 
 import re
 import unittest
@@ -49,7 +49,7 @@ class Figure(unittest.TestCase):
         """The places of the points, from left to right as they are drawn."""
         return [float(place) for place in re.findall(r'<use xlink:href="[^"]*" x="([\d.]+)"', svg)]
 
-    def test_rows_near_the_first_are_told_apart_where_another_is_far(self):
+    def test_rows_near_the_first_are_distinguished_where_another_is_far(self):
         first, second, far = self.places(drawn(rows(15, 15.6, 95)))
         self.assertGreater(second - first, 0.3 * (far - first))
         self.assertIn("95.0 us", drawn(rows(15, 15.6, 95)))
@@ -58,7 +58,7 @@ class Figure(unittest.TestCase):
     def test_rows_that_all_lie_apart_stand_on_an_axis_from_nought(self):
         self.assertNotIn("not from 0", drawn(rows(10, 20, 30)))
 
-    def test_a_tie_is_green_and_what_cannot_be_told_is_not(self):
+    def test_a_tie_is_green_and_what_cannot_be_reported_is_not(self):
         self.assertIn(cards.TIED, drawn(rows(100, 101)))
         self.assertNotIn(cards.UNDECIDED, drawn(rows(100, 101)))
         doubtful = drawn(rows(100), scan("loud", 101, factors=LOUD))
@@ -77,7 +77,7 @@ class Words(unittest.TestCase):
         self.assertIn("4096 elements", text)
         self.assertIn("512 tokens x 2 heads", text)
 
-    def test_a_row_that_cannot_be_told_has_another_sign_than_a_tie(self):
+    def test_a_row_that_cannot_be_reported_has_another_sign_than_a_tie(self):
         text = html_of(session(rows(100, 101), scan("loud", 101, factors=LOUD)))
         self.assertRegex(text, r'class="tied"[^>]*>≈ 1\.01')
         self.assertRegex(text, r'class="undecided"[^>]*>\? ')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures: at most eight lines, one colour a method, and simulated, oversubscribed and foreign points told apart."""
+"""Figures: at most eight lines, one colour a method, and simulated, oversubscribed and foreign points distinguished."""
 
 import re
 import unittest

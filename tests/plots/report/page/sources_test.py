@@ -54,7 +54,7 @@ class Sources(InFolder):
         self.assertIn("--trace results/local/slowest_exchange.json", page)
         self.assertNotIn("fastest_exchange.json", page)
 
-    def test_machine_and_commits_are_told(self):
+    def test_machine_and_commits_are_reported(self):
         page = self.page_of(scan() + scan("ring_scan", 150, commit="0123abc-dirty"))
         self.assertIn("Example CPU", page)
         self.assertIn("0123abc-dirty", page)

@@ -39,8 +39,8 @@ class Strips(unittest.TestCase):
         self.assertTrue(one["from"].endswith("these 2 of 3 are the newest"), one["from"])
 
     def test_a_failure_has_its_reason(self):
-        told = strips_of(pages.html_of(session(scan(), scan("two_shot"), failed(case="lost"))))
-        self.assertIn("exceeded its limit of 60 s", [one.get("why") for row in told for one in row])
+        found = strips_of(pages.html_of(session(scan(), scan("two_shot"), failed(case="lost"))))
+        self.assertIn("exceeded its limit of 60 s", [one.get("why") for row in found for one in row])
 
     def test_too_many_ranks_leave_the_slowest(self):
         with mock.patch.object(strips, "MOST_LETTERS", 20):

@@ -45,7 +45,7 @@ class Tables(unittest.TestCase):
         self.assertIn("fastest", rows[0])
         self.assertIn("1.500 [1.496, 1.504]", rows[1])
 
-    def test_what_cannot_be_told_apart_names_no_fastest(self):
+    def test_what_cannot_be_distinguished_names_no_fastest(self):
         text = pages.html_of(session(scan("all_scan", 100, noise=0.02), scan("ring_scan", 100.5, noise=-0.02)))
         self.assertNotIn("fastest", row_of(text, "all_scan"))
         self.assertTrue(any(cell.startswith("? ") for cell in row_of(text, "ring_scan")))
