@@ -16,25 +16,13 @@ import os
 import pathlib
 import subprocess
 import time
+import types
 
 from baton import files, results, stacks
-from baton.paper import fitting, settings
-from baton.paper.sections import (
-    delta_layers,
-    dist_flash,
-    headlines,
-    lasp2_throughput,
-    maps,
-    megatron,
-    method_volumes,
-    published_softmax,
-    zeco_throughput,
-)
-from baton.paper.sections import fastest_methods as fastest
-from baton.paper.sources import A10, A100, A100_PAIR
+from baton.paper import fitting, sections, settings
+from baton.paper.sections import fastest_methods, lasp2_throughput, maps, megatron, method_volumes
+from baton.paper.sources import A100, H100, PAPER_RANKS
 
-RANKS = "8,16,32,64,128,256"
-MORE_RANKS = "512,1024,2048,4096,8192,16384"
 SOURCES = pathlib.Path(__file__).resolve().parents[3]
 TOPOLOGIES = SOURCES / "topologies"
 
@@ -43,82 +31,57 @@ FAILED_LAUNCHES = 5  # the exit code, as of a bench with failed cases
 # makes a launch up to a seventh shorter.
 KEEPS_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(4 << 30), "MALLOC_MMAP_THRESHOLD_": str(4 << 30)}
 COLLECTIVE, OPERATOR, MODEL = "collective_bench", "operator_bench", "model_bench"
-SCANS = ("all_scan,ring_scan,recursive_doubling,two_shot,hierarchical_scan,hierarchical_scan_chain,all_gather_scan")
-BLOCKS = maps.BLOCKS  # near the best ones where a state crosses nodes, and quicker than to look for these
-LASP = "lasp2,lasp1,lasp2_as_released,lasp1_as_released"
+# What launches.txt names beside the constants of sections.
+NAMED = {"RANKS": ",".join(map(str, PAPER_RANKS)), "MORE_RANKS": "512,1024,2048,4096,8192,16384",
+         "LASP": "lasp2,lasp1,lasp2_as_released,lasp1_as_released",
+         "SCANS": "all_scan,ring_scan,recursive_doubling,two_shot,hierarchical_scan,hierarchical_scan_chain,all_gather_scan"}
+LAUNCHES = pathlib.Path(__file__).with_name("launches.txt")
 
-# `seconds` is about what a launch takes on a core of its own: it orders the launches and weighs them in the time left.
-TINY, SMALL = 0.1, 0.2
-Launch = collections.namedtuple("Launch", "program topology arguments seconds", defaults=(1,))
-
-
-def suite(fitted, blocks):
-    """Returns the launches, the longest first. `fitted` is the folder of the fitted topologies."""
-    h100, many, a100 = (TOPOLOGIES / f"{name}.json" for name in ("dgx-h100-32x8", "dgx-h100-2048x8", "dgx-a100-8x8"))
-    return sorted([
-        # Throughput of whole models.
-        *models(fitted, h100),
-        # Which exchange wins where: 64 KiB to 64 MiB, a launch each, since they take long and the more the larger they are.
-        *(Launch(COLLECTIVE, h100, f"--collectives {SCANS} -b {2**power}K -e {2**power}K --ranks 2,4,{RANKS}",
-                 max(2, 4 * power - 26)) for power in range(6, 17)),
-        # Many ranks. Collectives with P messages a rank run as far as that takes seconds, and once where they are refused.
-        Launch(COLLECTIVE, many, "--collectives all_scan,hierarchical_scan_chain --blocks 512 --ranks " + MORE_RANKS, 28),
-        Launch(COLLECTIVE, many, "--collectives ring_all_gather,all_gather_scan,ring_exchange --ranks "
-               f"{RANKS},512,1024,16384", 4),
-        Launch(COLLECTIVE, many, f"--collectives two_shot,all_gather_scan_direct --ranks {RANKS},512,16384", 12),
-        Launch(COLLECTIVE, many, f"--collectives all_scan,hierarchical_scan_chain --ranks {RANKS}", 3),
-        Launch(COLLECTIVE, many, "--collectives ring_scan,recursive_doubling,hierarchical_scan --ranks "
-               f"{RANKS},{MORE_RANKS}", 3),
-        # The map of methods, and what every method sends.
-        *fastest_methods(h100), *volumes(h100), *delta_rules(many),
-        # ZeCO's tables 3 and 4, in the form that GPUs run.
-        *(Launch(OPERATOR, h100, f"--like {settings.table(number)} --dtype bf16 --ranks 2,4,{RANKS}", 14) for number in (3, 4)),
-        # LASP-2's sequences of 2K to 4096K tokens on 64 GPUs.
-        Launch(OPERATOR, a100, f"--methods zeco,{LASP},ring_attention,ring_attention_softmax,local --ranks "
-               "64 --tokens 32,64,128,256,512,1024,2048,4096,8192,16384,32768,65536", 5),
-        # Softmax methods where their papers measured them.
-        *softmax_papers(h100, a100),
-        # ZeCO's table 2. Half the heads move as many bytes as a state in bf16.
-        Launch(COLLECTIVE, h100, f"--like zeco-table2 --collectives all --ranks 2,4,{RANKS}", 13),
-        Launch(COLLECTIVE, h100, "--like zeco-table2 --collectives ring_all_gather,all_scan --heads 16 --ranks " + RANKS, 1.5),
-        # All-Scan's blocks.
-        Launch(COLLECTIVE, h100, "--collectives all_scan --ranks 8,32,256 --blocks "
-               "1,2,4,8,16,32,64,128,256,512,1024,2048,4096", 3),
-        *predictions(fitted, blocks)], key=lambda launch: -launch.seconds)
+# `seconds` orders the launches and weighs them in the time left.
+Launch = collections.namedtuple("Launch", "program topology arguments seconds")
 
 
-def softmax_papers(h100, a100):
-    """Returns the launches at the settings of the papers that measured softmax methods."""
-    pair, a10 = (TOPOLOGIES / f"{name}.json" for name in (A100_PAIR, A10))
-    both = (f"--dtype bf16 --heads {dist_flash.HEADS} --pass forward,both --methods {dist_flash.OURS},{dist_flash.ULYSSES} "
-            "--tokens 8192,16384,32768")
-    return [
-        Launch(OPERATOR, h100, "--like magi --pass forward,backward --ranks " + listed(published_softmax.MAGI_RANKS)),
-        Launch(OPERATOR, pair, f"{both} --ranks 8,16", SMALL), Launch(OPERATOR, a100, f"{both} --ranks 16", SMALL),
-        *(Launch(OPERATOR, pair, f"--methods {name} --heads {more} --dtype bf16 --ranks 16 --tokens 16384,32768 --pass both", TINY)
-          for name, more in ((dist_flash.OURS, dist_flash.MORE_HEADS), (dist_flash.ULYSSES, dist_flash.PADDED))),
-        Launch(OPERATOR, a100, f"--methods ulysses_softmax --heads {published_softmax.ULYSSES_HEADS} --dtype bf16 --tokens "
-               f"{published_softmax.ULYSSES_TOKENS} --pass both --ranks {listed(published_softmax.ULYSSES_RANKS)}", SMALL),
-        Launch(OPERATOR, a10, f"--methods {listed(name for _, name in published_softmax.TOKEN_METHODS)} --dtype bf16 "
-               f"--heads {published_softmax.TOKEN_HEADS} --ranks {published_softmax.TOKEN_RANKS} --tokens "
-               f"{published_softmax.TOKEN_TOKENS} --pass forward", TINY)]
+class Constants:
+    """The constants of a section as arguments have them: several numbers or names with commas."""
+
+    def __init__(self, section):
+        self.section = section
+
+    def __getattr__(self, name):
+        value = getattr(self.section, name)
+        return listed(value) if isinstance(value, tuple) and all(isinstance(one, (int, str)) for one in value) else value
 
 
-def models(folder, h100):
-    """Returns the launches of the papers' models."""
-    fixed = f"--lines dp,full --blocks {BLOCKS}"
-    lasp2 = f"--model {lasp2_throughput.MODEL} --methods {lasp2_throughput.METHOD} --lines dp,full"
-    wide = folder / f"{lasp2_throughput.TOPOLOGY}.json"
-    tables = list(map(settings.table, zeco_throughput.TABLES))
-    return [*(Launch(MODEL, h100, f"--like {table} {fixed} --fsdp --methods zeco,lasp2 --ranks {ranks}", seconds)
-              for table in tables for ranks, seconds in ((256, 35), (128, 8))),
-            *(Launch(MODEL, h100, f"--like {table} {fixed} --fsdp --methods zeco,{LASP} --ranks 8,64", 4) for table in tables),
-            Launch(MODEL, h100, f"--like zeco-table6 --lines dp --ranks {listed(zeco_throughput.RANKS)}"),
-            *(Launch(MODEL, wide, f"{lasp2} --fsdp --ranks {ranks} --tokens "
-                     + listed(1024 * length // ranks for of, length in lasp2_throughput.CELLS if of == ranks), ranks // 10)
-              for ranks in reversed(lasp2_throughput.RANKS)),
-            Launch(MODEL, TOPOLOGIES / f"{A100}.json", f"--model {lasp2_throughput.MODEL} --methods {listed(headlines.LASP2_METHODS)} "
-                   f"--lines full --fsdp --ranks {headlines.LASP2_RANKS} --tokens {headlines.LASP2_TOKENS}", 6)]
+def suite(folder, blocks):
+    """Returns the launches, the longest first. `folder` has the topologies that are written for them, `blocks` are those of the fit."""
+    values = {name: Constants(section) for name, section in vars(sections).items() if isinstance(section, types.ModuleType)}
+    lines = [line for line in LAUNCHES.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    found = [line.format(**values, **NAMED, FITTED_BLOCKS=blocks).split(maxsplit=3) for line in lines]
+    launches = [Launch(f"{bench}_bench", topology(name, folder), arguments, float(seconds)) for bench, name, seconds, arguments in found]
+    return sorted([*launches, *of_arithmetic(folder)], key=lambda launch: -launch.seconds)
+
+
+def topology(name, folder):
+    """The file of a topology: one of topologies/, or one that was written into the folder."""
+    known = TOPOLOGIES / f"{name}.json"
+    return known if known.exists() else folder / known.name
+
+
+def of_arithmetic(folder):
+    """Yields the launches whose tokens or heads are those of the whole sequence over the ranks, or bytes of hidden states."""
+    h100, wide = topology(H100, folder), topology(lasp2_throughput.TOPOLOGY, folder)
+    for ranks in lasp2_throughput.RANKS:
+        yield Launch(MODEL, wide, f"--model {lasp2_throughput.MODEL} --methods {lasp2_throughput.METHOD} --lines dp,full --fsdp --ranks {ranks} "
+                     f"--tokens {listed(1024 * length // ranks for of, length in lasp2_throughput.CELLS if of == ranks)}", ranks // 10)
+    for ranks in method_volumes.RANKS:
+        tokens = [length // ranks for length in method_volumes.LENGTHS]
+        yield Launch(OPERATOR, h100, f"--methods all --heads {method_volumes.HEADS} --dtype bf16 --blocks {maps.BLOCKS} --pass forward,backward "
+                     f"--ranks {ranks} --tokens {listed(tokens)}", max(1, ranks // 4))
+        for count in tokens:
+            yield Launch(COLLECTIVE, h100, f"{megatron.arguments(count, method_volumes.HEADS, method_volumes.WIDTH)} --ranks {ranks}", 0.1)
+    for size in fastest_methods.TOKENS:
+        move = " ".join(stacks.shape_of_move(size, fastest_methods.HEADS, 128, "bf16"))
+        yield Launch(COLLECTIVE, h100, f"{move} --ranks {listed(fastest_methods.RANKS)}", 0.1)
 
 
 def write_wide(folder):
@@ -132,44 +95,6 @@ def write_wide(folder):
 
 def listed(values):
     return ",".join(map(str, values))
-
-
-def volumes(topology):
-    """Returns the launches in which every method is counted."""
-    fixed = f"--methods all --heads {method_volumes.HEADS} --dtype bf16 --blocks {BLOCKS} --pass forward"
-    return [*(Launch(OPERATOR, topology, f"{fixed},backward --ranks {ranks} --tokens "
-                     + ",".join(str(length // ranks) for length in method_volumes.LENGTHS), max(1, ranks // 4))
-              for ranks in method_volumes.RANKS),
-            *(Launch(COLLECTIVE, topology, f"{megatron.arguments(length // ranks, method_volumes.HEADS, method_volumes.WIDTH)} "
-                     f"--ranks {ranks}", TINY) for ranks in method_volumes.RANKS for length in method_volumes.LENGTHS)]
-
-
-def fastest_methods(topology):
-    """Returns the launches of the map of methods, and of the moves between layouts."""
-    tokens = ",".join(map(str, fastest.TOKENS))
-    ranks = ",".join(map(str, fastest.RANKS))
-    moves = (" ".join(stacks.shape_of_move(size, fastest.HEADS, 128, "bf16")) for size in fastest.TOKENS)
-    return [*(Launch(OPERATOR, topology, f"--methods all --heads {fastest.HEADS} --dtype bf16 --blocks {BLOCKS} --pass both "
-                     f"--tokens {tokens} --ranks {of}", max(1, of // 3)) for of in reversed(fastest.RANKS)),
-            *(Launch(COLLECTIVE, topology, f"{move} --ranks {ranks}", TINY) for move in moves)]
-
-
-def delta_rules(topology):
-    """Returns the launches of the maps of layers with a delta rule."""
-    tokens, ranks = listed(delta_layers.TOKENS), listed(delta_layers.RANKS)
-    return [Launch(OPERATOR, topology, f"--attention {model.attention} --heads {model.heads} --methods {methods} --dtype bf16 "
-                   f"--blocks {BLOCKS} --pass both --tokens {tokens} --ranks {ranks}", seconds)
-            for methods, seconds in ((delta_layers.METHODS, 64), (f"zeco --scan {delta_layers.SCAN}", 15))
-            for model in delta_layers.MODELS]
-
-
-def predictions(fitted, blocks):
-    """Returns the launches on the fitted machines, which predict the published cells at other rank counts."""
-    gather, scan, both = (fitted / f"{name}.json" for name in (
-        fitting.GATHER_FIT, fitting.SCAN_FIT, fitting.COMMON_FIT))
-    return [Launch(COLLECTIVE, gather, f"--collectives ring_all_gather --ranks {RANKS}", TINY),
-            Launch(COLLECTIVE, scan, f"--collectives all_scan --blocks {blocks} --ranks {RANKS}", TINY),
-            Launch(COLLECTIVE, both, f"--collectives ring_all_gather,all_scan --blocks {blocks} --ranks {RANKS}", TINY)]
 
 
 def main(arguments):
