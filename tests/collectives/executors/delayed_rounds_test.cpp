@@ -84,7 +84,8 @@ std::vector<Case> all_cases(const ExecutorsUnderTest& executors) {
   for (const char* scan : {"all_scan", "two_shot"})
     all.push_back({.workload = collective_workload(find_collective(scan), shape, Direction::forward)});
   all.push_back({.workload = operator_workload(find_method("zeco"), layer, {GateDraw::mixed})});
-  for (Case& bench_case : all) bench_case.backend = &find_backend(name), bench_case.ranks = 2, bench_case.blocks = 4;
+  for (Case& bench_case : all)
+    bench_case.backend = &find_backend(name), bench_case.ranks = 2, bench_case.blocks = 4;
   return all;
 }
 

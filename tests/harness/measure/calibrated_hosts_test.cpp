@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "harness/cases/collective_workload.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/calibration.hpp"
 #include "harness/measure/prediction.hpp"
-#include "harness/machine/placement.hpp"
 #include "harness/process/world.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
 #include "tests/harness/measure/known_machine.hpp"

@@ -32,6 +32,18 @@ TEST(Grid, RefusesWhatNobodyCanRead) {
   EXPECT_THROW(grid.vary("--b", numbers, [](int&, int) {}), UsageError);
 }
 
+TEST(AxisFlags, TakeNameAndHelpFromTheSchemaAndMakeAPointOfEachCombination) {
+  Flags flags("a_bench", "A bench.");
+  AxisFlags<std::string> axes(flags);
+  axes.add<int>("heads", {7}, [](std::string& one, int heads) { one += std::to_string(heads); });
+  axes.add("pass", {"both"}, {"forward", "both"},
+           [](std::string& one, const std::string& word) { one += word.front(); });
+  EXPECT_THAT(axes.points("p"), ElementsAre("p7b")) << "the defaults";
+  EXPECT_TRUE(flags.parse({"a_bench", "--heads", "1,2", "--pass", "all"}));
+  EXPECT_THAT(axes.points("p"), ElementsAre("p1f", "p1b", "p2f", "p2b"));
+  EXPECT_THAT(flags.help(), HasSubstr("heads of a state"));
+}
+
 /// The names of the cases that words ask for.
 std::set<std::string> names(const std::vector<std::string>& words, Parse* parse_options) {
   std::set<std::string> all;

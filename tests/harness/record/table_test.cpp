@@ -48,7 +48,7 @@ std::vector<Case> all_layers(const std::vector<Mode>& modes) {
 
 MadeCase slow_case(const Case& bench_case) {
   MadeCase made = made_case({123.4, 234.5, 256.7});
-  if (!(*bench_case.backend).is_measured) made.samples.seconds.resize(1);  // as it is computed
+  if (!bench_case.backend->is_measured) made.samples.seconds.resize(1);  // as it is computed
   made.bench_case = bench_case;
   made.found = {.elements = (std::int64_t{1} << 31) + 1, .tokens = 99999, .heads = {0, 1, 2, 3}};
   return made;
@@ -88,6 +88,17 @@ TEST(FittedTable, HasAtMostAHundredColumns) {
   EXPECT_LE(longest_line(all_layers({Mode::overlapped, Mode::exposed, Mode::compute_only}), 3), 100u);
 }
 
+TEST(WideTable, HasAColumnForEveryResultWithAWidthOfSomeBench) {
+  std::string heads;
+  for (const Case& one : {all_collectives({"mpi"}).front(), all_layers({Mode::overlapped}).front()})
+    heads += wide_table(one, 10, 2).head();
+  for (const schema::Field& field : schema::fields)
+    if (field.role == schema::Role::result && field.width != 0 &&
+        field.key != "exposed_seconds") {  // of models
+      EXPECT_THAT(heads, HasSubstr(std::string(field.title))) << field.key;
+    }
+}
+
 TEST(FittedTable, LeavesOutWhatIsTheSameInAllRows) {
   std::vector<Case> one = all_collectives({"local"});
   one.resize(1);
@@ -101,7 +112,8 @@ TEST(FittedTable, ItsTitlesAreTwoLinesHoweverShortTheNames) {
   Layer layer;
   layer.share = {64, 2, 4, 6, 8, GateKind::vector};
   const auto zeco = operator_workload(find_method("zeco"), layer, {GateDraw::layer});
-  const std::string head = fitted_table({{.workload = zeco, .backend = &find_backend("simulator"), .ranks = 2}}, 1).head();
+  const std::string head =
+      fitted_table({{.workload = zeco, .backend = &find_backend("simulator"), .ranks = 2}}, 1).head();
   EXPECT_EQ(std::count(head.begin(), head.end(), '\n'), 2) << head;
 }
 
@@ -131,8 +143,9 @@ TEST(FittedTable, ARowNamesTheScanThatWasAskedFor) {
   layer.share = {64, 2, 4, 6, 8, GateKind::vector};
   const auto name = [&](const char* method, const char* scan) {
     layer.scan = scan;
-    return row_name(
-        {.workload = operator_workload(find_method(method), layer), .backend = &find_backend("mpi"), .ranks = 2});
+    return row_name({.workload = operator_workload(find_method(method), layer),
+                     .backend = &find_backend("mpi"),
+                     .ranks = 2});
   };
   EXPECT_EQ(name("zeco", ""), "zeco");
   EXPECT_EQ(name("zeco", "two_shot"), "zeco (two_shot)");

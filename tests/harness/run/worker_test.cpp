@@ -45,7 +45,8 @@ class Made : public CaseRunner {
 class TracedRound : public testing::Test {
  protected:
   TracedRound() {
-    prepared_.bench_case = {.workload = small_scan(), .backend = &find_backend("local"), .ranks = 2, .blocks = auto_blocks};
+    prepared_.bench_case = {
+        .workload = small_scan(), .backend = &find_backend("local"), .ranks = 2, .blocks = auto_blocks};
     prepared_.blocks = 3;
     prepared_.schedules = prepared_.bench_case.workload->build(prepared_.bench_case.split(3));
     prepared_.result.set("seconds", std::vector<double>{1});
