@@ -17,7 +17,6 @@ then, all ranks start a round together, and the slowest rank's time is the round
 """
 
 import argparse
-import datetime
 import functools
 import importlib
 import importlib.metadata
@@ -32,15 +31,14 @@ os.environ.setdefault("TRITON_CACHE_AUTOTUNING", "1")  # a second launch finds w
 os.environ.setdefault("FLA_FLASH_QLA", "0")  # else flash-linear-attention calls FlashQLA, which has its own line
 
 import ranks  # pylint: disable=wrong-import-position
+import rounds  # pylint: disable=wrong-import-position
 import torch  # pylint: disable=wrong-import-position
 import torch.distributed as dist  # pylint: disable=wrong-import-position
 import torch.nn.functional as F  # pylint: disable=wrong-import-position
 from torch.nn.attention import SDPBackend, sdpa_kernel  # pylint: disable=wrong-import-position
 
-WARM_UP, ROUNDS = 5, 50
 LEAST_LOW_RANK_GATE = -0.6066  # -e^{-1/2}, arXiv 2503.14456, and its rounding to bf16
 L2_BYTES = 64 << 20
-PASSES = ("forward", "backward", "both")
 
 
 class Kernel(NamedTuple):
@@ -95,7 +93,7 @@ def main():
         function = context_parallel(function, options.tokens * ranks.COUNT)
     torch.manual_seed(options.seed)
     error = relative_error(kernel, function, drawn(kernel, options))
-    for which in PASSES:
+    for which in rounds.PASSES:
         row = {**measured(kernel, function, options, which), "error": error}
         if ranks.OWN == 0:
             with open(options.out, "a", encoding="utf-8") as file:
@@ -198,7 +196,7 @@ def measured(kernel, function, options, which):
     copies = 1 + 2 * L2_BYTES // (4 * options.tokens * options.heads * options.d * 2)
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
-        calls = [call_of(kernel, function, ranks.share(drawn(kernel, options)), which) for _ in range(copies)]
+        calls = [round_of(kernel, function, ranks.share(drawn(kernel, options)), which) for _ in range(copies)]
         for call in calls * 3:
             call()
         torch.cuda.synchronize()
@@ -206,18 +204,18 @@ def measured(kernel, function, options, which):
             calls, timing = [replay(call, stream) for call in calls], "graph"
         except RuntimeError:  # what allocates or waits cannot be captured
             timing = "launches"
-        seconds = timed_rounds(calls)
+        seconds = rounds.seconds_of(calls)
     if ranks.COUNT > 1:
         seconds = ranks.slowest(seconds)
     clock, power = state_of_gpu()
     return {"peer": kernel.peer, "version": f"{kernel.package} {version(kernel.package)}",
             "kernel": options.kernel, "attention": kernel.attention, "pass": which, "ranks": ranks.COUNT,
             "tokens": options.tokens, "heads": options.heads, "d_k": options.d, "d_v": options.d, "dtype": "bf16",
-            "timing": timing, "median_seconds": statistics.median(seconds), "seconds": seconds, "warmup": WARM_UP,
-            "rounds": ROUNDS, "gpu": torch.cuda.get_device_name(), "sm_clock_mhz": clock,
+            "timing": timing, "median_seconds": statistics.median(seconds), "seconds": seconds, "warmup": rounds.WARM_UP,
+            "rounds": rounds.ROUNDS, "gpu": torch.cuda.get_device_name(), "sm_clock_mhz": clock,
             "power_watts": power, "torch": torch.__version__, "triton": version("triton"),
             "tilelang": version("tilelang"),  # flash-linear-attention takes its kernels if there are any
-            "time": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
+            "time": rounds.now()}
 
 
 def version(package):
@@ -228,20 +226,9 @@ def version(package):
         return None
 
 
-def call_of(kernel, function, x, which):
-    """A function that runs one round of the pass."""
-    inputs, d_o = [value for name, value in x.items() if name != "d_o"], x["d_o"]
-
-    def forward():
-        with torch.no_grad():
-            return kernel.call(function, x)
-
-    if which == "forward":
-        return forward
-    if which == "both":
-        return lambda: torch.autograd.grad(kernel.call(function, x), inputs, d_o)
-    output = kernel.call(function, x)
-    return lambda: torch.autograd.grad(output, inputs, d_o, retain_graph=True)
+def round_of(kernel, function, x, which):
+    inputs = [value for name, value in x.items() if name != "d_o"]
+    return rounds.call_of(lambda: kernel.call(function, x), inputs, x["d_o"], which)
 
 
 def replay(call, stream):
@@ -250,20 +237,6 @@ def replay(call, stream):
     with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         call()
     return graph.replay
-
-
-def timed_rounds(calls):
-    seconds = []
-    for number in range(WARM_UP + ROUNDS):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        ranks.start_together()
-        begin.record()
-        calls[number % len(calls)]()
-        end.record()
-        torch.cuda.synchronize()
-        if number >= WARM_UP:
-            seconds.append(begin.elapsed_time(end) * 1e-3)
-    return seconds
 
 
 def state_of_gpu():

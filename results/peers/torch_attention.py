@@ -17,7 +17,6 @@ before. A forward pass runs under no_grad.
 """
 
 import argparse
-import datetime
 import functools
 import itertools
 import json
@@ -26,6 +25,7 @@ import statistics
 import sys
 
 import ranks
+import rounds
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
@@ -33,9 +33,7 @@ from torch.distributed.tensor.experimental._attention import (
     context_parallel, context_parallel_unshard, set_rotate_method)
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-WARM_UP, ROUNDS = 5, 50
 CHECKED_TOKENS, CHECKED_HEADS, MOST_ERROR = 256, 2, 0.02
-PASSES = ("forward", "backward", "both")
 KERNELS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 ROTATIONS = ("allgather", "alltoall")
 
@@ -80,7 +78,7 @@ def ring_rows(options):
         for kernel, rotation in itertools.product(options.kernels, ROTATIONS):
             set_rotate_method(rotation)
             check_ring(options, mesh, kernel, rotation)
-        for kernel, rotation, which in itertools.product(options.kernels, ROTATIONS, PASSES):
+        for kernel, rotation, which in itertools.product(options.kernels, ROTATIONS, rounds.PASSES):
             set_rotate_method(rotation)
             with sdpa_kernel(KERNELS[kernel]):
                 seconds = ring_seconds(options, mesh, which)
@@ -96,8 +94,8 @@ def ring_seconds(options, mesh, which):
         assert d_o.shape[2] == options.tokens  # context_parallel has cut them
         for tensor in tensors:
             tensor.requires_grad_()
-        call = call_of(lambda: attention(tensors, is_causal=True), tensors, d_o, which)
-        return ranks.slowest(timed_rounds(call))
+        call = rounds.call_of(lambda: attention(tensors, is_causal=True), tensors, d_o, which)
+        return ranks.slowest(rounds.seconds_of([call]))
 
 
 def share_of(whole, mesh):
@@ -132,7 +130,7 @@ def results_of(tensors):
         tensor.requires_grad_()
     attend = functools.partial(attention, inputs, is_causal=True)
     output = attend()
-    return [output.detach(), without_gradients(attend)(), *torch.autograd.grad(output, inputs, d_o)]
+    return [output.detach(), rounds.call_of(attend, inputs, d_o, "forward")(), *torch.autograd.grad(output, inputs, d_o)]
 
 
 def error_of(got, wanted, pieces):
@@ -150,44 +148,13 @@ def drawn(*size):
     return torch.randn(*size, device="cuda", dtype=torch.bfloat16)
 
 
-def call_of(attend, tensors, d_o, which):
-    """A function that runs one round of the pass."""
-    if which == "forward":
-        return without_gradients(attend)
-    if which == "both":
-        return lambda: torch.autograd.grad(attend(), tensors, d_o)
-    output = attend()
-    return lambda: torch.autograd.grad(output, tensors, d_o, retain_graph=True)
-
-
-def without_gradients(attend):
-    def call():
-        with torch.no_grad():
-            return attend()
-    return call
-
-
-def timed_rounds(call):
-    seconds = []
-    for round_number in range(WARM_UP + ROUNDS):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        ranks.start_together()
-        begin.record()
-        call()
-        end.record()
-        torch.cuda.synchronize()
-        if round_number >= WARM_UP:
-            seconds.append(begin.elapsed_time(end) * 1e-3)
-    return seconds
-
-
 def row_of(options, kernel, mask, which, count, seconds):
     return {"peer": "PyTorch", "version": torch.__version__, "kernel": kernel, "mask": mask, "pass": which,
             "ranks": count, "tokens": options.tokens, "heads": options.heads, "d_k": options.d, "d_v": options.d,
             "dtype": "bf16", "deterministic": options.deterministic,
-            "median_seconds": statistics.median(seconds), "seconds": seconds, "warmup": WARM_UP, "rounds": ROUNDS,
+            "median_seconds": statistics.median(seconds), "seconds": seconds, "warmup": rounds.WARM_UP, "rounds": rounds.ROUNDS,
             "gpu": torch.cuda.get_device_name(), "cudnn": cudnn_version(),
-            "time": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
+            "time": rounds.now()}
 
 
 def cudnn_version():

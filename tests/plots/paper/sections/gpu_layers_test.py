@@ -6,7 +6,7 @@ import unittest
 from baton.paper.sections import gpu_layers
 from baton.paper.sources import Sources
 from plots.example import layer, local, read
-from plots.paper.shown import rows, tables, text
+from plots.paper.shown import rows, tables
 
 SHAPE = {"tokens": 16384, "heads": 16, "dtype": "bf16", "executor": "peer", "device": {"gpu": "Example GPU"}}
 PUBLISHED = {"zeco_table_operator_16k": [], "zeco_table2": []}
