@@ -4,8 +4,9 @@
 import unittest
 
 import browser
+from baton.paper.sources import H100, MANY_H100
 from plots.example import InFolder, run, write
-from plots.paper.main_test import H100, MANY, simulated, simulated_layer
+from plots.paper.shown import simulated, simulated_layer
 
 # Opens all tables, and checks that none is wider than a laptop's window.
 OPEN_ALL = """
@@ -20,11 +21,12 @@ SCANS = ("all_scan", "ring_scan", "all_gather_scan", "ring_all_gather", "two_sho
 
 def records():
     scans = [simulated(name, ranks, 0.1 * number * ranks / 8, sent_bytes=2**21, hops=ranks - 1, topology=topology)
-             for number, name in enumerate(SCANS, 1) for ranks in RANKS for topology in (H100, MANY)]
-    layers = [simulated_layer(name, ranks, 6 + number * (1 + ranks / 64), which=which)
+             for number, name in enumerate(SCANS, 1) for ranks in RANKS for topology in (H100, MANY_H100)]
+    shape = {"tokens": 16384, "heads": 16, "messages": 9, "blocks_asked": 1}
+    layers = [simulated_layer(name, 6 + number * (1 + ranks / 64), ranks=ranks, which=which, **shape)
               for number, name in enumerate(("zeco", "lasp1", "lasp2"), 1)
               for ranks in RANKS for which in ("both", "forward")]
-    return scans + layers + [simulated_layer("local", ranks, 6, mode="compute_only", scan="") for ranks in RANKS]
+    return scans + layers + [simulated_layer("local", 6, ranks=ranks, mode="compute_only", scan="", **shape) for ranks in RANKS]
 
 
 @browser.needed

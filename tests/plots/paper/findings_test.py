@@ -4,20 +4,17 @@
 import unittest
 
 from baton.paper import findings
-from baton.paper.sources import Sources
+from baton.paper.sources import MANY_H100, Sources
 from baton.report.sessions import Session
 from plots.example import layer, local, on_gpus, read, record
+from plots.paper.shown import simulated
 
 MIB = 2**20
-MANY = "dgx-h100-2048x8"
 SHAPE = {"tokens": 16384, "heads": 16, "dtype": "bf16", "executor": "peer", "device": {"gpu": "Example GPU"}}
 
 
 def sources(measured=(), simulated=()):
-    measured = [{**one, "machine": {**one["machine"], "cores": 64}} for one in measured]
-    session = Session("s", "mine", read(measured))
-    return Sources(list(simulated), {"mine": measured}, {},
-                   sessions={"mine": [session]})
+    return Sources(list(simulated), {"mine": list(measured)}, {}, sessions={"mine": [Session("s", "mine", read(measured))]})
 
 
 def launched(made, *factors):
@@ -26,8 +23,8 @@ def launched(made, *factors):
             for number, factor in enumerate(factors, 1) for one in made]
 
 
-def simulated(name, ranks, milliseconds, topology=MANY):
-    return record(name, ranks, milliseconds, executor="simulator", topology=topology, messages=1, blocks_asked=1)
+def many(name, ranks, milliseconds):
+    return simulated(name, ranks, milliseconds, MANY_H100)
 
 
 class Exchange(unittest.TestCase):
@@ -83,14 +80,14 @@ class Layer(unittest.TestCase):
 
 class Simulations(unittest.TestCase):
     def test_the_fastest_on_many_ranks_and_from_where(self):
-        chain = [simulated("all_scan", ranks, time) for ranks, time in ((8, 1), (16, 2), (256, 8), (512, 9))]
-        slices = [simulated("two_shot", ranks, time) for ranks, time in ((8, 2), (16, 1), (256, 2), (512, 3))]
+        chain = [many("all_scan", ranks, time) for ranks, time in ((8, 1), (16, 2), (256, 8), (512, 9))]
+        slices = [many("two_shot", ranks, time) for ranks, time in ((8, 2), (16, 1), (256, 2), (512, 3))]
         found = findings.many_ranks(sources((), [*chain, *slices]))
         self.assertIn("On 256 simulated GPUs `two_shot`, which is in no paper, is the fastest: 2.00 ms", found.sentence)
         self.assertIn("All-Scan 4 times that", found.sentence)
         self.assertIn("It is ahead of all others from 16 to 512 ranks.", found.detail)
-        level = [simulated("ring_scan", ranks, 1.001) for ranks in (16, 256, 512)]
-        found = findings.many_ranks(sources((), [simulated("two_shot", ranks, 1) for ranks in (16, 256, 512)] + level))
+        level = [many("ring_scan", ranks, 1.001) for ranks in (16, 256, 512)]
+        found = findings.many_ranks(sources((), [many("two_shot", ranks, 1) for ranks in (16, 256, 512)] + level))
         self.assertIn("It is ahead of the next by less than 23 %, the typical error of predictions.", found.detail)
         self.assertIsNone(findings.many_ranks(sources((), chain)))
 

@@ -4,22 +4,9 @@
 import re
 import unittest
 
-from baton.paper.sources import load_cells
-from plots.example import ROOT, InFolder, layer, record, run, write
-
-PUBLISHED = ROOT / "results" / "paper"
-H100, MANY = "dgx-h100-32x8", "dgx-h100-2048x8"
-
-
-def simulated(name, ranks, milliseconds=1.0, topology=H100, **changes):
-    return record(name, ranks, milliseconds, **{"executor": "simulator", "topology": topology, "messages": 9,
-                                                "blocks_asked": 1, **changes})
-
-
-def simulated_layer(name, ranks, milliseconds, **changes):
-    return layer(name, ranks=ranks, milliseconds=milliseconds, **{
-        "executor": "simulator", "topology": H100, "messages": 9, "blocks_asked": 1, "tokens": 16384, "heads": 16,
-        "dtype": "bf16", **changes})
+from baton.paper.sources import H100, load_cells
+from plots.example import ROOT, InFolder, record, run, write
+from plots.paper.shown import published, simulated
 
 
 class Page(InFolder):
@@ -60,7 +47,7 @@ class Page(InFolder):
     def test_the_results_show_the_published_cells(self):
         results = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
         for title in ("AllGather (LASP-2)", "All-Scan (ZeCO)"):
-            cells = [row["value"] for row in load_cells(PUBLISHED / "zeco_table2.csv") if row["method"] == title]
+            cells = [row["value"] for row in published("zeco_table2")["zeco_table2"] if row["method"] == title]
             self.assertIn(f"| {title} | published<sup>a</sup> | {' | '.join(cells)} |", results)
 
     def test_records_of_this_checkout_stand_there_only_if_asked(self):

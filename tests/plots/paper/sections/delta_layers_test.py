@@ -3,23 +3,20 @@
 
 import unittest
 
-from baton.paper import published
 from baton.paper.sections import delta_layers
 from baton.paper.sources import MANY_H100, Sources
-from plots.example import layer
+from plots.paper.shown import published, simulated_layer
 
 KIMI = delta_layers.MODELS[0]
 
 
 def simulated(name, milliseconds, ranks=64, tokens=2048, **changes):
-    return layer(name, milliseconds=milliseconds, **{
-        "ranks": ranks, "tokens": tokens, "executor": "simulator", "topology": MANY_H100, "heads": KIMI.heads, "dtype": "bf16",
-        "attention": KIMI.attention, "blocks_asked": delta_layers.BLOCKS, "sent_bytes": 5, "scan": "all_scan", **changes})
+    return simulated_layer(name, milliseconds, MANY_H100, **{
+        "ranks": ranks, "tokens": tokens, "heads": KIMI.heads, "attention": KIMI.attention, "blocks_asked": delta_layers.BLOCKS, "sent_bytes": 5, "scan": "all_scan", **changes})
 
 
 def sources(*records):
-    return Sources(list(records), {}, {path.stem: published.load_cells(path) for path in
-                                       [published.FOLDER / f"{delta_layers.PUBLISHED}.csv"]})
+    return Sources(list(records), {}, published(delta_layers.PUBLISHED))
 
 
 class DeltaLayers(unittest.TestCase):

@@ -4,16 +4,15 @@
 import unittest
 
 from baton.paper.sections import dist_flash
-from baton.paper.sources import A100, A100_PAIR, Sources, load_cells
-from plots.example import ROOT, layer
+from baton.paper.sources import A100, A100_PAIR, Sources
+from plots.paper.shown import published, simulated_layer
 
-PUBLISHED = {"dist_flash_attention": load_cells(ROOT / "results/paper/dist_flash_attention.csv")}
+PUBLISHED = published("dist_flash_attention")
 
 
 def simulated(name, gpus, length, seconds, topology=A100_PAIR, **changes):
     """One layer on `length` thousands of tokens."""
-    return layer(name, **{"which": "both", "milliseconds": 1e3 * seconds, "ranks": gpus, "tokens": length * 1024 // gpus,
-                          "heads": 32, "executor": "simulator", "topology": topology, "dtype": "bf16", **changes})
+    return simulated_layer(name, 1e3 * seconds, topology, **{"ranks": gpus, "tokens": length * 1024 // gpus, "heads": 32, **changes})
 
 
 def table(made, *records):

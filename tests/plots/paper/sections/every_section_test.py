@@ -10,8 +10,7 @@ from baton.paper.published import load_cells
 from baton.paper.sections import SECTIONS, measured_against_predicted, predicted_from_two_cells, scaling, volumes
 from plots.example import ROOT, InFolder, model, record, skipped, write
 from plots.paper.browser_test import records
-from plots.paper.main_test import MANY, simulated
-from plots.paper.shown import rows, tables, text
+from plots.paper.shown import published, rows, simulated, tables, text
 
 PUBLISHED = ROOT / "results" / "paper"
 # Cells of these are shown in another unit or in part.
@@ -62,11 +61,11 @@ class EverySection(InFolder):
 
 class SmallSections(unittest.TestCase):
     def section(self, made, simulated=(), measured=()):
-        return made.section(sources.Sources(list(simulated), {"mine": list(measured)}, {"zeco_table2": load_cells(PUBLISHED / "zeco_table2.csv")}))
+        return made.section(sources.Sources(list(simulated), {"mine": list(measured)}, published("zeco_table2")))
 
     def test_a_case_that_could_not_be_simulated_is_blank_with_its_reason(self):
-        table, = tables(self.section(scaling, [simulated("two_shot", 8, topology=MANY), skipped(
-            "about 200 million steps", name="two_shot", ranks=16384, executor="simulator", topology=MANY, blocks_asked=1)])).values()
+        table, = tables(self.section(scaling, [simulated("two_shot", 8, topology=sources.MANY_H100), skipped(
+            "about 200 million steps", name="two_shot", ranks=16384, executor="simulator", topology=sources.MANY_H100, blocks_asked=1)])).values()
         self.assertIn("Skipped: `two_shot` on 16,384 ranks (about 200 million steps).", table.notes)
         self.assertIn("`two_shot` on 16 to 8,192.", " ".join(table.notes))
         self.assertEqual(sum(cell is not None for row in table.rows for cell in row.cells), 1)

@@ -7,13 +7,13 @@ from baton import stacks
 from baton.paper.sections import fastest_methods as methods
 from baton.paper.sections import maps
 from baton.paper.sources import H100, Sources
-from plots.example import layer, skipped_layer
+from plots.example import skipped_layer
+from plots.paper.shown import simulated_layer
 
 
 def simulated(name, milliseconds, ranks=8, tokens=8192, **changes):
-    return layer(name, milliseconds=milliseconds, **{
-        "ranks": ranks, "tokens": tokens, "executor": "simulator", "topology": H100, "heads": methods.HEADS, "dtype": "bf16",
-        "attention": "softmax", "blocks_asked": maps.BLOCKS, "sent_bytes": 5,
+    return simulated_layer(name, milliseconds, **{
+        "ranks": ranks, "tokens": tokens, "heads": methods.HEADS, "attention": "softmax", "blocks_asked": maps.BLOCKS, "sent_bytes": 5,
         "layout": "contiguous", **changes})
 
 

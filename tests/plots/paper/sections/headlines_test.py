@@ -5,24 +5,24 @@ import unittest
 
 from baton.paper.sections import headlines
 from baton.paper.sections.zeco_table2 import SHAPE
-from baton.paper.sources import A100, H100, Sources, load_cells
-from plots.example import ROOT, layer, local, model, read, record
+from baton.paper.sources import A100, Sources
+from plots.example import layer, local, model, read
+from plots.paper.shown import published, simulated
 
-PUBLISHED = {name: load_cells(ROOT / "results" / "paper" / f"{name}.csv")
-             for name in ("lasp2_relative_speed", "zeco_headlines", "zeco_table_operator_16k")}
+PUBLISHED = published("lasp2_relative_speed", "zeco_headlines", "zeco_table_operator_16k")
 ON_A100 = {"executor": "simulator", "topology": A100, "model": headlines.LASP2_MODEL, "ranks": 64, "tokens": 32768}
 
 
-def rows(simulated=(), measured=()):
+def rows(made=(), measured=()):
     """{claim: (published, simulated, measured) as shown}"""
-    table, = headlines.section(Sources(list(simulated), {"mine": read(measured)}, PUBLISHED)).blocks
+    table, = headlines.section(Sources(list(made), {"mine": read(measured)}, PUBLISHED)).blocks
     return {row.label: tuple(cell and cell.text for cell in row.cells) for row in table.rows}
 
 
 class Headlines(unittest.TestCase):
     def test_gains_and_ratios_are_of_simulated_times(self):
         models = [model(name, milliseconds=time, **ON_A100) for name, time in (("lasp2", 100), ("lasp1", 120), ("ring_attention", 11300))]
-        scans = [record(name, ranks, time, executor="simulator", topology=H100, **SHAPE) for ranks in (8, 256)
+        scans = [simulated(name, ranks, time, **SHAPE) for ranks in (8, 256)
                  for name, time in (("all_scan", 1), ("ring_all_gather", ranks / 64))]
         found = rows(models + scans)
         self.assertEqual(found["LASP-2 over LASP-1"][1], "+20.0 %")

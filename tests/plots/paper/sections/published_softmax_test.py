@@ -4,17 +4,14 @@
 import unittest
 
 from baton.paper.sections import published_softmax as softmax
-from baton.paper.sources import A10, A100, H100, Sources, load_cells
-from plots.example import ROOT, layer
-from plots.paper.shown import rows, tables
+from baton.paper.sources import A10, A100, H100, Sources
+from plots.paper.shown import published, rows, simulated_layer, tables
 
-PUBLISHED = {name: load_cells(ROOT / f"results/paper/{name}.csv")
-             for name in ("token_ring", "dist_flash_attention", "ulysses_scaling", "magi_h100_causal")}
+PUBLISHED = published("token_ring", "dist_flash_attention", "ulysses_scaling", "magi_h100_causal")
 
 
 def simulated(topology, name, ranks, milliseconds, **changes):
-    return layer(name, **{"which": "forward", "milliseconds": milliseconds, "ranks": ranks, "executor": "simulator",
-                          "topology": topology, "dtype": "bf16", **changes})
+    return simulated_layer(name, milliseconds, topology, **{"which": "forward", "ranks": ranks, **changes})
 
 
 def magi(name, milliseconds, which="forward", **changes):

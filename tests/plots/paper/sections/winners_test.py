@@ -5,14 +5,9 @@ import unittest
 
 from baton.paper.links import Links
 from baton.paper.sections import winners
-from baton.paper.sources import Sources, by
+from baton.paper.sources import H100, Sources, by
 from plots.example import record, skipped
-
-H100 = "dgx-h100-32x8"
-
-
-def simulated(name, ranks, milliseconds, **changes):
-    return record(name, ranks, milliseconds, **{"executor": "simulator", "topology": H100, "blocks_asked": 1, **changes})
+from plots.paper.shown import simulated
 
 
 def winners_of(*records):

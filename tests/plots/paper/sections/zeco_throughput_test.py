@@ -6,12 +6,11 @@ import unittest
 
 from baton.paper.sections import zeco_throughput
 from baton.paper.sections.zeco_throughput import MODEL, RANKS, SHARDED, TOKENS
-from baton.paper.sources import H100, Sources, load_cells
-from plots.example import ROOT, model
-from plots.paper.shown import rows, tables, text
+from baton.paper.sources import H100, Sources
+from plots.example import model
+from plots.paper.shown import published, rows, tables, text
 
-PAPER = ROOT / "results" / "paper"
-PUBLISHED = {name: load_cells(PAPER / f"{name}.csv") for name in ("zeco_table_throughput_32k", "zeco_table2")}
+PUBLISHED = published("zeco_table_throughput_32k", "zeco_table2")
 STEPS = {"local": {8: 500, 64: 510, 128: 510, 256: 512}, "zeco": {8: 500, 64: 511, 128: 511, 256: 513},
          "lasp2": {8: 500, 64: 520, 128: 580, 256: 700}, "lasp1": {8: 501, 64: 513},
          "lasp1_as_released": {8: 1000, 64: 7000}}
