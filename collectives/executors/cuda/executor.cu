@@ -9,7 +9,7 @@
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/executor.cuh"
-#include "collectives/schedule/errors.hpp"
+#include "collectives/executors/stuck_error.hpp"
 
 namespace baton {
 namespace {
@@ -26,6 +26,14 @@ cudaStream_t most_urgent_stream() {
 
 std::string cuda_version_text(int code) {
   return std::to_string(code / 1000) + "." + std::to_string(code % 1000 / 10);
+}
+
+/// A message of a schedule as errors name it, with its elements.
+std::string message_at(const Schedule& schedule, int index) {
+  const Step& step = schedule.steps()[index];
+  const Slice& slice = step.verb == Verb::send ? step.reads[0] : step.writes[0];
+  return step_name(step, index) + ", elements " + std::to_string(slice.offset) + " to " +
+         std::to_string(slice.end()) + " of '" + schedule.buffers()[slice.buffer].name + "'";
 }
 
 /// Constants of NVML's reference manual.
@@ -142,10 +150,11 @@ void CudaExecutor::await(int mark) {
     next_look += between_looks;
     const auto absentee = ranks_.absentee();
     if (!absentee) continue;
-    const std::string rank = std::to_string(absentee->rank),
-                      message = round_ ? round_->endless_wait_for(absentee->rank) : std::string{};
-    throw SystemError("a round does not end, and rank " + rank + ' ' + absentee->state +
-                      (message.empty() ? "" : "; the first message with it is " + message));
+    const int step = round_ ? round_->endless_wait_for(absentee->rank) : -1;
+    throw StuckError(
+        "a round does not end, and rank " + std::to_string(absentee->rank) + ' ' + absentee->state +
+            (step < 0 ? "" : "; the first message with it is " + message_at(round_->schedule(), step)),
+        step);
   }
   throw_if_failed();
 }
@@ -153,7 +162,8 @@ void CudaExecutor::await(int mark) {
 void CudaExecutor::throw_if_failed() const {
   const std::string start = start_.fault(), round = fault();
   if (start.empty() && round.empty()) return;
-  throw SystemError(start + (start.empty() || round.empty() ? "" : "; ") + round);
+  throw StuckError(start + (start.empty() || round.empty() ? "" : "; ") + round,
+                   round_ ? round_->faulty_step() : -1);
 }
 
 std::uint64_t CudaExecutor::checksum(int, std::span<const Slice> slices) const {

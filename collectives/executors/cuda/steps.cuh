@@ -78,9 +78,11 @@ class Round {
   /// The wait that the device gave up, in words; empty if there is none. To be called when no round
   /// is under way.
   virtual std::string fault() const { return {}; }
-  /// The first message with `rank` that the device may wait for without end, in words, or an empty
-  /// string.
-  virtual std::string endless_wait_for(int /*rank*/) const { return {}; }
+  /// The step of that wait; -1 if there is none.
+  virtual int faulty_step() const { return -1; }
+  /// The step of the first message with `rank` that the device may wait for without end; -1 if
+  /// there is none.
+  virtual int endless_wait_for(int /*rank*/) const { return -1; }
 
   const Schedule& schedule() const { return schedule_; }
 

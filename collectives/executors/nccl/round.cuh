@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -85,9 +84,7 @@ class NcclRound : public Round {
   NcclRound(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory,
             ncclComm_t messages, ncclComm_t natives);
 
-  /// The first message with `rank` that the device may wait for without end, in words, or an empty
-  /// string. NCCL's kernels have no time limit.
-  std::string endless_wait_for(int rank) const override;
+  int endless_wait_for(int rank) const override;  // NCCL's kernels have no time limit
 
  private:
   void enqueue_operation(std::size_t operation, cudaStream_t stream) const override;
@@ -142,17 +139,12 @@ inline void NcclRound::enqueue_native(int index, cudaStream_t stream) const {
              .operands = operands_[index]});
 }
 
-inline std::string NcclRound::endless_wait_for(int rank) const {
+inline int NcclRound::endless_wait_for(int rank) const {
   const auto& steps = schedule().steps();
   const auto found = std::find_if(steps.begin(), steps.end(), [rank](const Step& step) {
     return step.is_message() && step.peer == rank;
   });
-  if (found == steps.end()) return {};
-  const Slice& slice = found->verb == Verb::send ? found->reads[0] : found->writes[0];
-  std::ostringstream text;
-  text << step_name(*found, static_cast<int>(found - steps.begin())) << ", elements " << slice.offset
-       << " to " << slice.end() << " of '" << schedule().buffers()[slice.buffer].name << "'";
-  return text.str();
+  return found == steps.end() ? -1 : static_cast<int>(found - steps.begin());
 }
 
 }  // namespace baton

@@ -157,14 +157,20 @@ void PeerExchange::reset(std::int64_t packets, unsigned ctas) {
   ranks_.barrier();
 }
 
+int PeerExchange::faulty_step(const Schedule& schedule) const {
+  const PeerFault& fault = *context_.fault;
+  const bool has_step = fault.kind != PeerFault::Kind::none && fault.step < std::ssize(schedule.steps());
+  return has_step ? fault.step : -1;
+}
+
 std::string PeerExchange::fault(const Schedule& schedule) const {
   const PeerFault& fault = *context_.fault;
   if (fault.kind == PeerFault::Kind::none) return {};
-  const bool has_step = fault.step >= 0 && fault.step < static_cast<int>(schedule.steps().size());
+  const int step = faulty_step(schedule);
   std::ostringstream text;
   text << "rank " << context_.rank << " timed out after " << context_.limit / 1'000'000
        << " ms waiting for rank " << fault.peer << ": ";
-  if (has_step) text << step_name(schedule.steps()[fault.step], fault.step) << ", ";
+  if (step >= 0) text << step_name(schedule.steps()[step], step) << ", ";
   text << missing_thing(fault.kind);
   if (fault.kind == PeerFault::Kind::packet) text << ' ' << fault.block;
   text << ", CTA " << fault.cta << ", round " << fault.round << ", of which rank " << fault.peer

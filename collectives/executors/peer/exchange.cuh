@@ -79,6 +79,8 @@ class PeerExchange {
   /// The first wait of this rank that timed out, in terms of its schedule, or an empty string. To
   /// be called when no round is under way.
   std::string fault(const Schedule& schedule) const;
+  /// The step of that wait; -1 if there is none, or if it is of no step.
+  int faulty_step(const Schedule& schedule) const;
 
  private:
   const CudaRanks& ranks_;

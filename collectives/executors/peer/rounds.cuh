@@ -82,6 +82,7 @@ class ScheduleRound : public Round {
   ~ScheduleRound() override;
 
   std::string fault() const override { return exchange_.fault(schedule()); }
+  int faulty_step() const override { return exchange_.faulty_step(schedule()); }
 
  private:
   /// The kernel of an exchange operation.
@@ -113,6 +114,7 @@ class NativeRound : public Round {
               PeerExchange& exchange, ElementFormat format);
 
   std::string fault() const override { return exchange_.fault(schedule()); }
+  int faulty_step() const override { return exchange_.faulty_step(schedule()); }
 
  private:
   void enqueue_operation(std::size_t operation, cudaStream_t stream) const override;
