@@ -20,7 +20,7 @@ import sys
 ASIDE = {
     "parsing of flags": r"harness/options/",
     "heading of the table": r"harness/(run/heading|runners/link_lines)\.",
-    "report of a failure": r"harness/process/(watchdog|heartbeat|started_ranks|last_words|error_lines|report_line)\.|harness/run/failure\.",
+    "report of a failure": r"harness/process/(watchdog|heartbeat|started_ranks|last_words|error_lines|report)\.|harness/run/failure\.",
     "resume": r"harness/run/(resume|journal)\.",
     "progress": r"harness/\w+/progress\.",
     "export": r"harness/record/(chakra|export|csv)\.",

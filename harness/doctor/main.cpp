@@ -13,6 +13,7 @@
 #include "collectives/executors/cores.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/doctor/examine.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/flags.hpp"
 #include "harness/options/names.hpp"
@@ -20,13 +21,16 @@
 #include "harness/process/launch.hpp"
 #include "harness/process/obstacles.hpp"
 #include "harness/process/output.hpp"
-#include "harness/machine/system.hpp"
+#include "harness/process/report.hpp"
+#include "harness/process/shared_folder.hpp"
 #include "harness/process/watchdog.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/cells.hpp"
 
 namespace baton::doctor {
 namespace {
+
+constexpr const char* reports = ".reports";  // follows the name of the answer's file
 
 struct Settings {
   Plan plan;
@@ -96,9 +100,9 @@ int start_ranks(const Settings& settings, char** argv) {
   command.insert(command.end(), {"--answer", answer});
   if (isatty(STDERR_FILENO) != 0)
     fmt::print(stderr, "examining {}, well below a minute ...\n", quantity(ranks, "rank"));
-  const LaunchEnd end = run_launch(command, {.file = answer, .go_on = [](bool) { return true; }});
+  const LaunchEnd end = run_launch(command, {.file = answer + reports, .go_on = [](bool) { return true; }});
   if (end.interrupted) return ExitCode::interrupted;
-  if (end.exit_code == ExitCode::usage && !end.reports.empty()) throw UsageError(end.reports.front());
+  if (end.refused()) throw UsageError(end.cause());
   std::string text = text_in(answer);
   if (text.empty())
     text = text_of(Readings{.machine = machine_name(),
@@ -124,6 +128,7 @@ int run(int argc, char** argv) {
   const std::optional<Settings> settings = parse(argc, argv);
   if (!settings) return 0;
   if (!is_launched()) return start_ranks(*settings, argv);
+  if (!settings->answer.empty()) report_into(settings->answer + reports);
   run_in_world(&argc, &argv, [&](const World& world) { examine_as_rank(*settings, world); });
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <initializer_list>
 #include <sstream>
 
@@ -66,12 +67,10 @@ std::string ErrorLines::launcher_words() const {
 }
 
 void ErrorLines::take() {
-  constexpr std::string_view report = "baton: ", death = "exited on ";
+  constexpr std::string_view death = "exited on ";
   if (is_rule(line_)) {
     if (in_notice_) take_notice();
     in_notice_ = !in_notice_;  // the launcher's notices stand between two rules
-  } else if (line_.starts_with(report)) {
-    reports_.push_back(line_.substr(report.size(), line_.size() - report.size() - 1));
   } else if (const auto at = line_.find(death); in_notice_ && at != std::string::npos) {
     take_death(at + death.size());
   } else if (in_notice_) {
@@ -95,12 +94,10 @@ void ErrorLines::take_notice() {
 /// Reads a line such as "process rank 1 with PID 4711 on node host exited on signal 9 (Killed).",
 /// in which the signal begins at `at`.
 void ErrorLines::take_death(std::size_t at) {
-  constexpr std::string_view before_rank = "process ";
+  constexpr std::string_view before_rank = "process rank ";
   signal_ = line_.substr(at, line_.find(')', at) + 1 - at);
   const std::size_t rank = line_.find(before_rank);
-  if (rank == std::string::npos) return;
-  const std::size_t begin = rank + before_rank.size();
-  death_ = line_.substr(begin, line_.find(" with ", begin) - begin) + " died of " + signal_;
+  if (rank != std::string::npos) dead_rank_ = std::atoi(line_.c_str() + rank + before_rank.size());
 }
 
 void ErrorLines::pass_on() const {

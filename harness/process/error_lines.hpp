@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The standard error of a launch, taken apart line by line: reports of its ranks, what the launcher
-// says, and the rest, which passes through.
+// says of a failure, and the rest, which passes through.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace baton {
 
@@ -13,16 +13,11 @@ class ErrorLines {
  public:
   /// Reads on; `text` may end within a line.
   void add(std::string_view text);
-  /// Adds a report as if a rank had made it.
-  void report(const std::string& text) { reports_.push_back(text); }
-
-  /// The messages of ranks, without "baton: ".
-  const std::vector<std::string>& reports() const { return reports_; }
   /// The signal that the launcher says a process died of, such as "signal 9 (Killed)"; may be
   /// empty.
   const std::string& signal() const { return signal_; }
-  /// The rank that died and how, such as "rank 1 died of signal 9 (Killed)"; may be empty.
-  const std::string& death() const { return death_; }
+  /// The rank that the launcher says died.
+  std::optional<int> dead_rank() const { return dead_rank_; }
   /// The launcher's own words in one line: the first of its lines and of its notices that name a
   /// cause. Empty if there are none.
   std::string launcher_words() const;
@@ -39,9 +34,8 @@ class ErrorLines {
   std::string notice_;              // the one that is being read
   std::string cause_, cause_line_;  // the first notice and the first line that name a cause
   std::string any_notice_;          // the last one if it is of those that follow any failure
-  std::vector<std::string> reports_;
   std::string signal_;
-  std::string death_;
+  std::optional<int> dead_rank_;
 };
 
 }  // namespace baton

@@ -8,14 +8,21 @@
 #include <new>
 #include <thread>
 
+#include "collectives/executors/stuck_error.hpp"
 #include "collectives/schedule/errors.hpp"
-#include "harness/process/output.hpp"
-#include "harness/process/report_line.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/process/output.hpp"
+#include "harness/process/report.hpp"
 #include "harness/process/watchdog.hpp"
 
 namespace baton {
 namespace {
+
+int code_of(const std::exception& error) {
+  if (dynamic_cast<const UsageError*>(&error) != nullptr) return ExitCode::usage;
+  if (dynamic_cast<const ScheduleError*>(&error) != nullptr) return ExitCode::schedule;
+  return dynamic_cast<const WrongResult*>(&error) != nullptr ? ExitCode::wrong : ExitCode::system;
+}
 
 int report(const std::exception& error, int code) {
   std::fflush(stdout);
@@ -24,7 +31,9 @@ int report(const std::exception& error, int code) {
       launched_rank() == 0 || launched_size() == 0 || dynamic_cast<const MeetingError*>(&error) != nullptr;
   // A launcher ends all ranks when the first one ends, so rank 0, which prints, must come first.
   if (!speaks) std::this_thread::sleep_for(std::chrono::seconds(1));
-  if (speaks) Line() << one_line(error.what(), code == ExitCode::usage ? 240 : 1000);
+  Report said;
+  said.text << one_line(error.what(), code == ExitCode::usage ? 240 : 1000);
+  if (speaks) said.send();
   return code;
 }
 
@@ -33,17 +42,13 @@ int report(const std::exception& error, int code) {
 int exit_code_of(const std::function<int()>& body) {
   try {
     return body();
-  } catch (const UsageError& error) {
-    return report(error, ExitCode::usage);
-  } catch (const ScheduleError& error) {
-    return report(error, ExitCode::schedule);
-  } catch (const WrongResult& error) {
-    return report(error, ExitCode::wrong);
   } catch (const std::bad_alloc&) {
     return report(SystemError("out of memory: ask for fewer ranks or blocks, or for smaller sizes"),
                   ExitCode::system);
   } catch (const std::exception& error) {
-    return reader_left() && has_lost_output() ? ExitCode::reader_left : report(error, ExitCode::system);
+    const int code = code_of(error);
+    return code == ExitCode::system && reader_left() && has_lost_output() ? ExitCode::reader_left
+                                                                          : report(error, code);
   }
 }
 
@@ -51,18 +56,13 @@ void run_in_world(int* argc, char*** argv, const std::function<void(const World&
   World world(argc, argv);
   try {
     body(world);
-  } catch (const UsageError&) {
-    throw;
-  } catch (const ScheduleError&) {
-    throw;
-  } catch (const WrongResult&) {
-    throw;
   } catch (const std::exception& error) {
-    if (world.size() == 1) throw;
-    const bool is_news = !is_failure_reported();
-    if (is_news) Line() << "rank " << world.rank() << ": " << one_line(error.what(), 900);
-    announce_failure();
-    if (is_news) report_results();
+    if (code_of(error) != ExitCode::system || world.size() == 1) throw;
+    Report said{.rank = world.rank()};
+    said.text << one_line(error.what(), 900);
+    const auto* stuck = dynamic_cast<const StuckError*>(&error);
+    if (stuck != nullptr && stuck->step >= 0) said.step = stuck->step;
+    report_error(said);
     // Other ranks may be about to report the same failure from their side.
     std::this_thread::sleep_for(std::chrono::seconds(1));
     world.abort(1);

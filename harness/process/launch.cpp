@@ -25,7 +25,6 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/error_lines.hpp"
 #include "harness/process/obstacles.hpp"
-#include "harness/process/shared_folder.hpp"
 #include "harness/process/started_ranks.hpp"
 #include "harness/process/surroundings.hpp"
 #include "harness/process/world.hpp"
@@ -44,12 +43,6 @@ std::vector<std::string> binding(int processes, int threads) {
   std::vector<std::string> options{"--bind-to", "none", "-x", binding_variable(fit ? threads : 0)};
   if (!fit) options.insert(options.end(), {"--mca", "mpi_yield_when_idle", "1"});
   return options;
-}
-
-/// A new folder in `parent`; empty if none can be made there.
-std::string new_folder(const fs::path& parent) {
-  std::string path = parent / "baton-XXXXXX";
-  return mkdtemp(path.data()) == nullptr ? std::string{} : path;
 }
 
 volatile sig_atomic_t interrupts = 0;
@@ -90,8 +83,8 @@ void end_orphans(const std::vector<pid_t>& children_before) {
 }
 
 /// Starts `command` in a process group of its own: the terminal's Ctrl-C reaches this process
-/// alone, which decides what follows.
-pid_t start(std::vector<std::string> command, int errors) {
+/// alone, which decides what follows. Reports into the file `reports` if it cannot start.
+pid_t start(std::vector<std::string> command, int errors, const std::string& reports) {
   std::vector<char*> arguments;
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -103,8 +96,10 @@ pid_t start(std::vector<std::string> command, int errors) {
   if (const int nothing = open("/dev/null", O_RDONLY); nothing >= 0) dup2(nothing, STDIN_FILENO);
   dup2(errors, STDERR_FILENO);
   execvp(arguments[0], arguments.data());
-  const std::string text = "baton: cannot start " + command[0] + ": " + std::strerror(errno) + "\n";
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
+  Report failed;
+  failed.text << "cannot start " << command[0] << ": " << std::strerror(errno);
+  report_into(reports);
+  failed.send();
   _exit(127);
 }
 
@@ -131,7 +126,8 @@ class GrowingFile {
 
 /// Reads the errors of the launcher until it closes its end, and waits for it. Returns its wait
 /// status.
-int watch(pid_t launcher, int errors, ErrorLines& lines, StartedRanks& ranks, const Followed& followed) {
+int watch(pid_t launcher, int errors, ErrorLines& lines, StartedRanks& ranks, const Followed& followed,
+          std::vector<Report>& reports) {
   constexpr int longest_pause = 10000, pause_at_start = 20, pause_at_end = 1000;  // milliseconds
   constexpr std::chrono::seconds patience{10};
   const GrowingFile file(followed.file);
@@ -157,7 +153,7 @@ int watch(pid_t launcher, int errors, ErrorLines& lines, StartedRanks& ranks, co
     const auto now = std::chrono::steady_clock::now();
     if (asked_to_end && now - *asked_to_end >= patience) kill(launcher, SIGKILL);
     if (!asked_to_end && followed.go_on && !followed.go_on(ranks.are_gone())) {
-      for (const int rank : ranks.stopped()) lines.report("rank " + std::to_string(rank) + " is stopped");
+      for (const int rank : ranks.stopped()) reports.push_back({.what = Report::What::stopped, .rank = rank});
       kill(launcher, SIGTERM);
       asked_to_end = now;
       sources[2].fd = -1;
@@ -192,24 +188,26 @@ std::vector<std::string> launch_command(int processes, int threads, char** argv)
   return command;
 }
 
-LaunchFolder::LaunchFolder() : shared_memory_(new_shared_folder("/dev/shm")) {
-  std::error_code none;
-  const fs::path parent = fs::temp_directory_path(none);  // empty if $TMPDIR is no folder
-  if (!none) path_ = new_folder(parent);
-  if (path_.empty())
-    throw UsageError("TMPDIR: cannot make a folder in '" +
-                     (none ? std::string(std::getenv("TMPDIR")) : parent.string()) +
-                     "': set it to a folder that can be written to");
-  leave_surroundings();  // an outer Open MPI has set the folder of its own files
-  // Open MPI's own files and its shared memory, which it leaves behind when it is killed.
-  setenv("OMPI_MCA_orte_tmpdir_base", path_.c_str(), 0);
-  if (!shared_memory_.empty()) setenv("OMPI_MCA_btl_vader_backing_directory", shared_memory_.c_str(), 0);
+const Report* LaunchEnd::first_report() const {
+  const Report* ended = nullptr;  // the rank does not know why
+  for (const Report& report : reports) {
+    if (report.what == Report::What::was) continue;
+    if (report.what != Report::What::ended) return &report;
+    if (ended == nullptr) ended = &report;
+  }
+  return ended;
 }
 
-LaunchFolder::~LaunchFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-  if (!shared_memory_.empty()) fs::remove_all(shared_memory_, ignored);
+bool LaunchEnd::refused() const {
+  return exit_code == ExitCode::usage && first_report() != nullptr &&
+         first_report()->what == Report::What::error;
+}
+
+std::string LaunchEnd::cause(std::string_view known) const {
+  const Report* report = first_report();
+  std::string text = report == nullptr ? launcher_words : std::string(report->sentence(known).view());
+  if (report != nullptr && report->what == Report::What::died && !signal.empty()) text += " of " + signal;
+  return silence + (silence.empty() || text.empty() ? "" : "; ") + text;
 }
 
 LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& followed) {
@@ -220,22 +218,26 @@ LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& fo
   const std::vector<pid_t> children_before = children_of();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const auto began = std::chrono::steady_clock::now();
-  const pid_t launcher = start(command, pipe_ends[1]);
+  const std::uintmax_t size_before = fs::exists(followed.file) ? fs::file_size(followed.file) : 0;
+  const pid_t launcher = start(command, pipe_ends[1], followed.file);
   close(pipe_ends[1]);
   if (launcher < 0) throw SystemError("cannot start " + command[0] + ": " + std::strerror(errno));
   ErrorLines lines;
   StartedRanks ranks(launcher, followed.ranks);
-  const int status = watch(launcher, pipe_ends[0], lines, ranks, followed);
+  std::vector<Report> reports;
+  const int status = watch(launcher, pipe_ends[0], lines, ranks, followed, reports);
   close(pipe_ends[0]);
   end_orphans(children_before);
+  std::ranges::copy(reports_in(followed.file, size_before), std::back_inserter(reports));
+  if (lines.dead_rank())
+    reports.push_back({.what = Report::What::died, .rank = lines.dead_rank()});
+  else if (lines.launcher_words().empty() && ranks.first_ended())
+    reports.push_back({.what = Report::What::ended_first, .rank = ranks.first_ended()});
   return {.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status),
           .interrupted = interrupts > interrupts_before,
-          .reports = lines.reports(),
+          .reports = std::move(reports),
           .launcher_words = lines.launcher_words(),
           .signal = lines.signal(),
-          .death = lines.death().empty() && lines.launcher_words().empty() && ranks.first_ended() >= 0
-                       ? "rank " + std::to_string(ranks.first_ended()) + " ended first"
-                       : lines.death(),
           .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
 }
 

@@ -4,7 +4,10 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "harness/process/report.hpp"
 
 namespace baton {
 
@@ -13,45 +16,32 @@ namespace baton {
 /// binds each process to `threads` cores if there are enough.
 std::vector<std::string> launch_command(int processes, int threads, char** argv);
 
-/// A folder for the files of a run's launches, removed with all that they leave in it.
-class LaunchFolder {
- public:
-  /// Makes the folder. Throws SystemError if that fails.
-  LaunchFolder();
-  ~LaunchFolder();
-  LaunchFolder(const LaunchFolder&) = delete;
-  LaunchFolder& operator=(const LaunchFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  std::string shared_memory_;  // empty if this host has none
-};
-
 /// How a launch ended.
 struct LaunchEnd {
   /// The launcher's exit code, or 128 and the number of the signal that ended it.
   int exit_code = 0;
   /// True if the user interrupted this process during the launch, or if its own launcher ended it.
   bool interrupted = false;
-  /// Messages of the processes, without "baton: ". If Followed ended the launch, they also say
-  /// which ranks were stopped.
-  std::vector<std::string> reports;
+  /// What was reported of its failure: which ranks were stopped if Followed ended it, what ranks
+  /// reported into the file that was followed, and behind that the rank that died as the launcher
+  /// says, or that ended before the others.
+  std::vector<Report> reports;
+  /// Why the caller ended it, if it did, for its own words.
+  std::string silence;
   /// What the launcher itself said in one line, such as why it could not start ranks; may be empty.
   std::string launcher_words;
   /// The signal that the launcher says a process died of, such as "signal 9 (Killed)"; may be
   /// empty.
   std::string signal;
-  /// The rank that died and its signal, such as "rank 1 died of signal 9 (Killed)", or the rank
-  /// that ended before the others where the launcher does not say that; may be empty.
-  std::string death;
   double seconds = 0;
 
-  /// What says most about why the launch ended: a process, or else the launcher; may be empty.
-  const std::string& cause() const {
-    return !reports.empty() ? reports.front() : !death.empty() ? death : launcher_words;
-  }
+  /// True if the ranks refused what the user asked for; the cause says why.
+  bool refused() const;
+  /// The report that says why the launch ended; null if none does.
+  const Report* first_report() const;
+  /// Why the launch ended, by its reports or else by the launcher's words; may be empty. A report
+  /// does not name the part that is `known`.
+  std::string cause(std::string_view known = {}) const;
 };
 
 /// A file that a launch writes, and a function that is called whenever it has grown, at least every
@@ -66,7 +56,7 @@ struct Followed {
 };
 
 /// Runs `command`, follows it and waits for its end. Its standard error passes through, but for
-/// reports and for what the launcher says about a failure. No process of it is left afterwards.
+/// what the launcher says about a failure. No process of it is left afterwards.
 /// Throws SystemError if it cannot be started.
 LaunchEnd run_launch(const std::vector<std::string>& command, const Followed& followed = {});
 

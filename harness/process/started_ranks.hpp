@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,8 @@ class StartedRanks {
   bool have_all_ended() const;
   /// The same, for so long that their launcher should have ended too.
   bool are_gone() const;
-  /// The rank that ended before all others; -1 if none has, or if several ended at once.
-  int first_ended() const { return first_ended_; }
+  /// The rank that ended before all others; nothing if none has, or if several ended at once.
+  std::optional<int> first_ended() const { return first_ended_; }
   std::vector<int> stopped() const;
 
  private:
@@ -48,7 +49,7 @@ class StartedRanks {
   pid_t launcher_;
   int count_;
   std::vector<Rank> ranks_;
-  int first_ended_ = -1;
+  std::optional<int> first_ended_;
   double last_ended_at_ = 0;  // seconds on the monotonic clock
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/process/surroundings.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include <vector>
 
 #include "collectives/executors/launcher.hpp"
-#include "harness/process/report_line.hpp"
 
 namespace baton {
 namespace {
@@ -30,10 +31,11 @@ std::vector<std::string> names_of_variables() {
 
 /// Says once that a launch of one rank is taken for none.
 void tell(const std::vector<std::string>& ignored) {
-  if (ignored.empty()) return;
-  Line line;
-  for (const std::string& variable : ignored) line << (&variable == &ignored.front() ? "" : ", ") << variable;
-  line << ": these speak of one rank, so they are left aside, and ranks are started on this host";
+  if (!ignored.empty())
+    fmt::print(
+        stderr,
+        "baton: {}: these speak of one rank, so they are left aside, and ranks are started on this host\n",
+        fmt::join(ignored, ", "));
 }
 
 }  // namespace

@@ -11,27 +11,28 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 #include <vector>
 
 #include "collectives/executors/host/process_state.hpp"
-#include "harness/process/heartbeat.hpp"
 #include "harness/machine/placement.hpp"
-#include "harness/process/report_line.hpp"
+#include "harness/process/heartbeat.hpp"
+#include "harness/process/report.hpp"
 
 namespace baton {
 namespace {
+
+using What = Report::What;
 
 constexpr std::string_view start_up = "start-up";  // what comes before the first case
 
 /// The data that the handlers read, in static storage.
 struct CrashContext {
-  std::array<char, 512> case_name{};
-  std::array<char, 512> results{};  // where the results of an interrupted run are
-  std::vector<pid_t> processes;     // process ids of the ranks on this host, 0 for ranks elsewhere
-  std::vector<int> here;            // the ranks on this host
-  int place = 0;                    // of this rank among them
+  Line case_name;
+  Line results;                  // where the results of an interrupted run are
+  std::vector<pid_t> processes;  // process ids of the ranks on this host, 0 for ranks elsewhere
+  std::vector<int> here;         // the ranks on this host
+  int place = 0;                 // of this rank among them
   int hosts = 1;
   Bootstrap* bootstrap = nullptr;  // its heartbeats find lost ranks elsewhere
   int lost_rank = -1;              // one that a heartbeat found
@@ -46,28 +47,38 @@ Heartbeat heartbeat;
 /// Set when another rank has reported the failure.
 volatile sig_atomic_t failure_reported = 0;
 
+/// Says where the results of this run are, unless the process that starts the launches does.
+void report_results() {
+  if (!context.results.view().empty() && context.case_name.view() != start_up) context.results.print();
+}
+
+/// Tells the other ranks that a failure has been reported, so that they do not report it again.
+void announce_failure() {
+  heartbeat.take_leave();
+  for (int rank = 0; rank < static_cast<int>(context.processes.size()); ++rank)
+    if (rank != context.rank && context.processes[rank] != 0) kill(context.processes[rank], SIGUSR1);
+  if (context.bootstrap != nullptr) context.bootstrap->announce_failure();
+}
+
 bool is_in(ProcessState state, int rank) {
   return context.processes[rank] != 0 && state_of(context.processes[rank]) == state;
 }
 
-/// Adds to `line` where this process is within its round, if it is in one.
-void add_step(Line& line) {
+/// Reports `what` of a rank, and of this one where it is within its round, if it is in one.
+void report_rank(int rank, What what) {
+  Report report{.what = what, .rank = rank, .part = context.case_name};
   const bool computes = running_step.computes >= 0;
   const int step = computes ? running_step.computes : running_step.step, peer = running_step.peer;
-  if (step == -1) line << said::between_rounds;
-  if (step < 0) return;
-  line << said::at_step << step;
-  if (!computes && peer >= 0) line << said::waiting_for << peer;
-}
-
-void report_rank(int rank, std::string_view what) {
-  Line line;
-  line << said::rank << rank << what << context.case_name.data();
-  if (rank == context.rank) add_step(line);
+  if (rank == context.rank) {
+    report.between_rounds = step == -1;
+    if (step >= 0) report.step = step;
+    if (step >= 0 && !computes && peer >= 0) report.waits_for = peer;
+  }
+  report.send();
 }
 
 /// Reports all ranks that are in `state`; false if there are none.
-bool report_ranks_in(ProcessState state, std::string_view what) {
+bool report_ranks_in(ProcessState state, What what) {
   bool found = false;
   for (int rank = 0; rank < static_cast<int>(context.processes.size()); ++rank) {
     if (rank == context.rank || !is_in(state, rank)) continue;
@@ -88,15 +99,16 @@ time_t now_seconds() {
 bool report_silent_host(int too_long) {
   const int silence = heartbeat.silence_ms();
   if (silence < too_long) return false;
-  Line line;
-  line << "host " << heartbeat.heard_host() + 1 << " of " << context.hosts << " (ranks";
-  for (const int rank : heartbeat.heard_ranks()) line << " " << rank;
-  line << ") has not been heard of for " << silence / 1000 << " s in " << context.case_name.data();
+  Report report{.part = context.case_name};
+  report.text << "host " << heartbeat.heard_host() + 1 << " of " << context.hosts << " (ranks";
+  for (const int rank : heartbeat.heard_ranks()) report.text << " " << rank;
+  report.text << ") has not been heard of for " << silence / 1000 << " s";
+  report.send();
   return true;
 }
 
 /// Reports the rank that a heartbeat found lost, unless it was seen gone or stopped; else false.
-bool report_lost_rank(std::string_view what) {
+bool report_lost_rank(What what) {
   const int lost = context.lost_rank;
   if (lost < 0 || is_in(ProcessState::gone, lost) || is_in(ProcessState::stopped, lost)) return false;
   report_rank(lost, what);
@@ -141,12 +153,12 @@ void on_terminate(int) {
   });
   const bool reports = failure_reported == 0 && *reporter == context.rank;
   if (reports) {
-    const bool found = report_ranks_in(ProcessState::gone, said::died) || report_lost_rank(said::died);
+    const bool found = report_ranks_in(ProcessState::gone, What::died) || report_lost_rank(What::died);
     const bool speaks_for_all = !found && context.here.front() == 0;
-    if (speaks_for_all) report_rank(context.rank, said::ended);
+    if (speaks_for_all) report_rank(context.rank, What::ended);
     if (speaks_for_all) report_results();
   }
-  if (running_step.step != RunningStep::unknown) report_rank(context.rank, said::was);
+  if (running_step.step != RunningStep::unknown) report_rank(context.rank, What::was);
   stay_for_the_launcher(reports);
   _exit(ExitCode::failed);
 }
@@ -155,12 +167,12 @@ void on_terminate(int) {
 /// other ranks of the host, waits 1 s, or longer where other hosts may have something to report,
 /// and exits: a launcher ends all ranks when the first one exits. Unless `speaks_for_all`, only
 /// ranks of the first host say where the results are.
-void give_up(std::string_view why, bool speaks_for_all) {
+void give_up(What why, bool speaks_for_all) {
   failure_reported = 1;  // another thread of this process may get a signal meanwhile
   announce_failure();
-  report_ranks_in(ProcessState::gone, said::gone);
-  report_ranks_in(ProcessState::stopped, said::stopped);
-  report_lost_rank(said::lost);
+  report_ranks_in(ProcessState::gone, What::gone);
+  report_ranks_in(ProcessState::stopped, What::stopped);
+  report_lost_rank(What::lost);
   report_silent_host(4000);
   report_rank(context.rank, why);
   if (speaks_for_all || context.here.front() == 0) report_results();
@@ -170,7 +182,7 @@ void give_up(std::string_view why, bool speaks_for_all) {
 
 /// Ends this process after another rank has given up the launch.
 void follow() {
-  report_rank(context.rank, said::was);
+  report_rank(context.rank, What::was);
   sleep(4);
   _exit(ExitCode::failed);
 }
@@ -202,7 +214,7 @@ void look_around() {
     beat();
   }
   if (failure_reported != 0) follow();
-  give_up(is_lost || is_silent ? said::waited : said::exceeded, is_lost || is_silent);
+  give_up(is_lost || is_silent ? What::waited : What::exceeded, is_lost || is_silent);
 }
 
 void on_tick(int) {
@@ -213,18 +225,12 @@ void on_tick(int) {
 
 /// Handles SIGINT in a process that runs alone; the ranks of a launcher get SIGTERM instead.
 void on_interrupt(int) {
-  Line() << "interrupted in " << context.case_name.data();
+  Report{.what = What::interrupted, .part = context.case_name}.send();
   report_results();
   _exit(ExitCode::interrupted);
 }
 
 void on_peer_reported(int) { failure_reported = 1; }
-
-void store(std::array<char, 512>& into, const std::string& text) {
-  const std::size_t length = std::min(text.size(), into.size() - 1);
-  std::memcpy(into.data(), text.data(), length);
-  into[length] = '\0';
-}
 
 /// Sets the handler of `signal`; signals in `blocked` do not interrupt it. If two signals are
 /// pending, the one that may interrupt the other runs first.
@@ -238,21 +244,15 @@ void handle(int signal, void (*handler)(int), std::initializer_list<int> blocked
 
 }  // namespace
 
-void report_results() {
-  if (context.results[0] != '\0' && context.case_name.data() != start_up) Line() << context.results.data();
-}
-
-bool is_failure_reported() { return failure_reported != 0; }
-
-void announce_failure() {
-  heartbeat.take_leave();
-  for (int rank = 0; rank < static_cast<int>(context.processes.size()); ++rank)
-    if (rank != context.rank && context.processes[rank] != 0) kill(context.processes[rank], SIGUSR1);
-  if (context.bootstrap != nullptr) context.bootstrap->announce_failure();
+void report_error(const Report& error) {
+  const bool is_news = failure_reported == 0;
+  if (is_news) error.send();
+  announce_failure();
+  if (is_news) report_results();
 }
 
 Watchdog::Watchdog(const World& world, int limit_seconds, const std::string& keeps) {
-  store(context.results, keeps);
+  context.results = Line() << keeps;
   context.rank = world.rank();
   context.limit_seconds = limit_seconds;
   context.processes.clear();
@@ -294,7 +294,7 @@ Watchdog::~Watchdog() {
 void Watchdog::enter(const std::string& case_name) {
   context.case_began = now_seconds();
   context.looks_in_vain = 0;
-  store(context.case_name, case_name);
+  context.case_name = Line() << case_name;
 }
 
 }  // namespace baton

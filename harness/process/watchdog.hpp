@@ -4,13 +4,10 @@
 
 #include <string>
 
+#include "harness/process/report.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton {
-
-/// Tells the other ranks that a failure has been reported, so that they do not report it
-/// again. Async-signal-safe. Does nothing before the first Watchdog.
-void announce_failure();
 
 /// Reports dead, stopped and slow ranks, and ends the launch. Works through signals alone, so
 /// that nothing runs beside a measured round but a handler of a few microseconds once a second
@@ -33,11 +30,8 @@ class Watchdog {
   void enter(const std::string& case_name);
 };
 
-/// Says where the results of this run are, unless the process that starts the launches does.
-/// Async-signal-safe.
-void report_results();
-
-/// True if another rank has reported the failure, so that this one need not.
-bool is_failure_reported();
+/// Reports the error that ends this rank, unless another rank has reported a failure, and tells the
+/// others. Before the first Watchdog no other rank hears of it.
+void report_error(const Report& error);
 
 }  // namespace baton

@@ -11,6 +11,7 @@
 #include "harness/options/options.hpp"
 #include "harness/process/exit_codes.hpp"
 #include "harness/process/output.hpp"
+#include "harness/process/report.hpp"
 #include "harness/process/world.hpp"
 #include "harness/record/export.hpp"
 #include "harness/run/collector.hpp"
@@ -89,6 +90,7 @@ int bench(int argc, char** argv, ParseOptions parse) {
   if (options->dry_run || !select_cases(*options)) return 0;
   refuse_if_nothing_runs(*options);
   const bool is_worker = !options->worker.empty();
+  if (is_worker) report_into(Channel(options->worker).messages_path());
   if (!is_worker && launched_rank() == 0) {
     // Before the processes start: a run whose output cannot be written need not start.
     require_outputs(*options);

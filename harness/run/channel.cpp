@@ -16,10 +16,10 @@ Json to_json(const CaseBegins& begins) { return {{"begins", begins.index}}; }
 Json to_json(const CaseEnds& ends) { return {{"ends", ends.index}, {"result", ends.result.json()}}; }
 Json to_json(const Notice& notice) { return {{"about", notice.about}, {"text", notice.text}}; }
 
-/// The message of a line; nothing for a line that a crash cut off.
+/// The message of a line; nothing for a report of a failure, or for a line that a crash cut off.
 std::optional<Message> message_of(const std::string& line) {
   const Json json = Json::parse(line, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
+  if (!json.is_object() || json.contains("what")) return std::nullopt;
   if (json.contains("met")) return RanksMet{};
   if (json.contains("begins")) return CaseBegins{json.at("begins")};
   if (json.contains("ends")) return CaseEnds{json.at("ends"), Result(json.at("result"))};
@@ -60,8 +60,10 @@ int Channel::receive(const TakeMessage& take) {
   int count = 0;
   for (std::string line; std::getline(file, line) && !file.eof();) {
     read_bytes_ += line.size() + 1;
+    const std::optional<Message> message = message_of(line);
+    if (!message) continue;
+    take(*message);
     ++count;
-    if (const std::optional<Message> message = message_of(line)) take(*message);
   }
   return count;
 }

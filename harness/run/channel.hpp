@@ -49,7 +49,7 @@ using Message = std::variant<RanksMet, CaseBegins, CaseEnds, Notice>;
 using TakeMessage = std::function<void(const Message&)>;
 
 /// The files by which a launch that a bench started gets its plan and sends its messages. They
-/// outlive a crash of the ranks.
+/// outlive a crash of the ranks. Every rank may add a Report of a failure to the messages.
 class Channel {
  public:
   /// Uses the files of `folder`. The process that starts the launches makes them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reports of a launch's processes say of the case that ended it.
+// The row of a case that ended its launch.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace baton {
 
-/// The failure of the case called `name`, which a launch had begun when it ended: the first report
-/// of it, the rank and the step that this names, and where another rank was.
+/// The failure of the case called `name`, which a launch had begun when it ended: why the launch
+/// ended, the rank and the step that the report of it names, and where another rank was.
 Failure failure_of(const LaunchEnd& end, const std::string& name);
 
 }  // namespace baton

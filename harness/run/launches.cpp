@@ -15,6 +15,7 @@
 #include "harness/process/launch.hpp"
 #include "harness/process/obstacles.hpp"
 #include "harness/process/output.hpp"
+#include "harness/process/shared_folder.hpp"
 #include "harness/process/world.hpp"
 #include "harness/run/channel.hpp"
 #include "harness/run/collector.hpp"
@@ -110,7 +111,7 @@ std::optional<int> LaunchLoop::complete(int launch) {
     require_output();
     if (end.interrupted) return interrupted();
     if (end.exit_code == 0) return pass_on(end.launcher_words), std::nullopt;
-    if (end.exit_code == ExitCode::usage && !end.reports.empty()) throw UsageError(end.reports.front());
+    if (end.refused()) throw UsageError(end.cause());
     const bool has_gone_on = results.count() > ended_before;
     if (const std::optional<int> index = results.running()) {
       if (has_gone_on) failed_in_a_row_.clear();
@@ -136,8 +137,7 @@ LaunchEnd LaunchLoop::run_once() {
     collector_.display().finish();  // the rows stand, whether their records can be written or not
     std::rethrow_exception(unwritten_);
   }
-  if (!silence_.empty())
-    end.reports.insert(end.reports.begin(), silence_ + (end.cause().empty() ? "" : "; " + end.cause()));
+  end.silence = silence_;
   return end;
 }
 

@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <string>
 
 #include "harness/process/started_ranks.hpp"
+#include "tests/scratch_folder.hpp"
 
 namespace {
 
@@ -35,6 +37,26 @@ TEST(RunLaunch, HasTheWordsOfALauncherThatEndsWell) {
   EXPECT_EQ(end.exit_code, 0);
   EXPECT_EQ(end.launcher_words, "There is no room.");
   EXPECT_EQ(end.cause(), "There is no room.");
+}
+
+TEST(RunLaunch, HasTheReportsOfItsProcesses) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("messages");
+  std::ofstream(path) << R"({"what":"died","rank":0})"
+                      << "\n";  // of the launch before
+  const std::string report = R"({"what":"died","rank":1})";
+  const LaunchEnd end =
+      run_launch({"sh", "-c", "echo '" + report + "' >> " + path + "; exit 3"}, {.file = path});
+  EXPECT_EQ(end.exit_code, 3);
+  EXPECT_EQ(end.reports.size(), 1u);
+  EXPECT_EQ(end.cause(), "rank 1 died");
+}
+
+TEST(RunLaunch, ReportsACommandThatCannotStart) {
+  const ScratchFolder folder;
+  const LaunchEnd end = run_launch({"/nonexistent/mpiexec"}, {.file = folder.file("messages")});
+  EXPECT_EQ(end.exit_code, 127);
+  EXPECT_EQ(end.cause(), "cannot start /nonexistent/mpiexec: No such file or directory");
 }
 
 }  // namespace

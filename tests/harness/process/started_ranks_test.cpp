@@ -52,7 +52,7 @@ TEST(StartedRanks, TellWhichEndedFirstAndWhichAreStopped) {
     usleep(10'000);
   }
   ASSERT_TRUE(ranks.are_all_known());
-  EXPECT_EQ(ranks.first_ended(), -1);
+  EXPECT_FALSE(ranks.first_ended());
   zero.send(SIGSTOP);
   siginfo_t what;
   waitid(P_ALL, 0, &what, WSTOPPED | WNOWAIT);

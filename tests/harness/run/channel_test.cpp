@@ -58,6 +58,13 @@ TEST_F(Sent, HalfALineIsNone) {
   EXPECT_EQ(std::get<CaseBegins>(last_).index, 1);
 }
 
+TEST_F(Sent, AReportOfAFailureIsNoMessage) {
+  std::ofstream(sender_.messages_path()) << R"({"what":"died","rank":1})"
+                                         << "\n";
+  sender_.send(CaseBegins{3});
+  EXPECT_THAT(kinds(), ElementsAre(1u));
+}
+
 TEST_F(Sent, APlanIsReadAsItWasWritten) {
   sender_.write_plan({false, {2, 0, 5}});
   const Plan plan = receiver_.read_plan();

@@ -4,25 +4,33 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <string_view>
-
-#include "harness/process/report_line.hpp"
 
 namespace {
 
 using namespace baton;
+using What = Report::What;
 
 const std::string name = "all_scan/mpi/ranks:2";
 
-LaunchEnd ended(std::vector<std::string> reports, std::string signal = {}) {
+/// What a rank reports in the case `name`, perhaps at a step in which it waits for another one.
+Report said(int rank, What what, std::optional<int> step = {}, std::optional<int> waits_for = {}) {
+  Report report{.what = what, .rank = rank, .step = step, .waits_for = waits_for};
+  report.part << name;
+  return report;
+}
+
+Report paused(int rank, What what) {
+  Report report = said(rank, what);
+  report.between_rounds = true;
+  return report;
+}
+
+LaunchEnd ended(std::vector<Report> reports, std::string signal = {}) {
   return {.exit_code = 137, .reports = std::move(reports), .signal = std::move(signal), .seconds = 2};
 }
 
 TEST(FailureOf, ADeadRankHasItsSignalAndWhereAnotherOneWas) {
-  const Failure found =
-      failure_of(ended({"rank 1 died in " + name, "rank 0 was in " + name + " at step 3, waiting for rank 1"},
-                       "signal 9"),
-                 name);
+  const Failure found = failure_of(ended({said(1, What::died), said(0, What::was, 3, 1)}, "signal 9"), name);
   EXPECT_EQ(found.reason, "rank 1 died of signal 9; rank 0 was at step 3, waiting for rank 1");
   EXPECT_EQ(found.rank, 1);
   EXPECT_EQ(found.step, 3);
@@ -31,51 +39,76 @@ TEST(FailureOf, ADeadRankHasItsSignalAndWhereAnotherOneWas) {
 }
 
 TEST(FailureOf, ARankThatWaitsInVainNamesTheOneThatItWaitsFor) {
-  const Failure found =
-      failure_of(ended({"rank 0 exceeded 3 s in " + name + " at step 4, waiting for rank 1"}), name);
-  EXPECT_EQ(found.reason, "rank 0 exceeded 3 s at step 4, waiting for rank 1");
+  const Failure found = failure_of(ended({said(0, What::exceeded, 4, 1)}), name);
+  EXPECT_EQ(found.reason, "rank 0 exceeded the time limit at step 4, waiting for rank 1");
   EXPECT_EQ(found.rank, 1);
   EXPECT_EQ(found.step, 4);
 }
 
 TEST(FailureOf, AStepSaysMoreThanAPause) {
   const Failure found =
-      failure_of(ended({"rank 2 died in " + name, "rank 0 was in " + name + " between two rounds",
-                        "rank 1 was in " + name + " at step 0, waiting for rank 2"}),
-                 name);
+      failure_of(ended({said(2, What::died), paused(0, What::was), said(1, What::was, 0, 2)}), name);
   EXPECT_EQ(found.reason, "rank 2 died; rank 1 was at step 0, waiting for rank 2");
+  EXPECT_EQ(failure_of(ended({paused(0, What::was), said(1, What::died)}), name).reason,
+            "rank 1 died; rank 0 was between two rounds");
 }
 
-TEST(FailureOf, WhatTheWatchdogSaysIsUnderstood) {
-  const auto report = [](int rank, std::string_view what, std::string_view where = "") {
-    return std::string(said::rank) + std::to_string(rank) + std::string(what) + name + std::string(where);
-  };
-  const std::string waits = std::string(said::at_step) + "7" + std::string(said::waiting_for) + "0";
-  for (const std::string_view what : {said::died, said::gone, said::stopped, said::lost}) {
-    const Failure found = failure_of(ended({report(0, said::was, waits), report(1, what)}), name);
-    EXPECT_EQ(found.rank, 1) << what;
-    EXPECT_EQ(found.step, 7) << what << "where the other rank was";
-    EXPECT_EQ(found.reason.find(name), std::string::npos) << found.reason;
-    EXPECT_TRUE(found.reason.starts_with("rank 1 ")) << found.reason;
+TEST(FailureOf, AnotherRankIsNamedAsItWasFound) {
+  const std::string place = "; rank 0 was at step 7, waiting for rank 1";
+  for (const auto& [what, words] : {std::pair(What::died, "died"),
+                                    {What::gone, "is gone"},
+                                    {What::stopped, "is stopped"},
+                                    {What::lost, "is lost"}}) {
+    const Failure found = failure_of(ended({said(0, What::was, 7, 1), said(1, what)}), name);
+    EXPECT_EQ(found.reason, std::string("rank 1 ") + words + place);
+    EXPECT_EQ(found.rank, 1);
+    EXPECT_EQ(found.step, 7) << "where the other rank was";
   }
-  for (const std::string_view what : {said::waited, said::exceeded, said::ended}) {
-    const Failure found = failure_of(ended({report(1, what, waits)}), name);
-    EXPECT_EQ(found.rank, 0) << what << "the one that it waits for";
-    EXPECT_EQ(found.step, 7) << what;
+  for (const What what : {What::waited, What::exceeded, What::ended}) {
+    const Failure found = failure_of(ended({said(1, what, 7, 0)}), name);
+    EXPECT_EQ(found.rank, 0) << "the one that it waits for";
+    EXPECT_EQ(found.step, 7);
   }
-  const Failure pause =
-      failure_of(ended({report(0, said::was, said::between_rounds), report(1, said::died)}), name);
-  EXPECT_EQ(pause.reason, "rank 1 died; rank 0 was between two rounds");
+}
+
+TEST(FailureOf, APartThatIsNotTheCaseIsNamed) {
+  Report early{.what = What::gone, .rank = 1};
+  early.part << "start-up";
+  EXPECT_EQ(failure_of(ended({early}), name).reason, "rank 1 is gone in start-up");
+}
+
+TEST(FailureOf, AnErrorHasItsTextAndTheStepOfItsRank) {
+  Report error{.rank = 2, .step = 5};
+  error.text << "lost the connection";
+  const Failure found = failure_of(ended({error}), name);
+  EXPECT_EQ(found.reason, "rank 2: lost the connection");
+  EXPECT_EQ(found.rank, 2);
+  EXPECT_EQ(found.step, 5);
 }
 
 TEST(FailureOf, ADeathThatNoRankHasSeenIsNamedAsTheLauncherKnowsIt) {
-  LaunchEnd end = ended({"rank 2 was in " + name + " at step 1, waiting for rank 1"}, "signal 9 (Killed)");
-  end.death = "rank 0 died of signal 9 (Killed)";
+  LaunchEnd end = ended({said(2, What::was, 1, 1)}, "signal 9 (Killed)");
+  end.reports.push_back({.what = What::died, .rank = 0});
   const Failure found = failure_of(end, name);
   EXPECT_EQ(found.reason, "rank 0 died of signal 9 (Killed); rank 2 was at step 1, waiting for rank 1");
   EXPECT_EQ(found.rank, 0);
-  end.reports = {"rank 0 was ended in " + name};
-  EXPECT_EQ(failure_of(end, name).reason, end.death) << "a rank that was ended is not the one that died";
+  end.reports = {said(0, What::ended), {.what = What::died, .rank = 0}};
+  EXPECT_EQ(failure_of(end, name).reason, "rank 0 died of signal 9 (Killed)")
+      << "a rank that was ended is not the one that died";
+  end.reports.back().what = What::ended_first;
+  EXPECT_EQ(failure_of(end, name).reason, "rank 0 ended first");
+  end.reports.pop_back();
+  EXPECT_EQ(failure_of(end, name).reason, "rank 0 was ended");
+}
+
+TEST(FailureOf, ALaunchThatWasEndedSaysWhyFirst) {
+  LaunchEnd end = ended({Report{.what = What::stopped, .rank = 1}, said(0, What::was, 2, 1)});
+  end.silence = "its processes said nothing for 30 s";
+  const Failure found = failure_of(end, name);
+  EXPECT_EQ(found.reason, end.silence + "; rank 1 is stopped; rank 0 was at step 2, waiting for rank 1");
+  EXPECT_EQ(found.rank, 1);
+  end.reports.clear();
+  EXPECT_EQ(failure_of(end, name).reason, end.silence);
 }
 
 TEST(FailureOf, ALaunchWithoutReportsHasTheWordsOfItsLauncher) {
