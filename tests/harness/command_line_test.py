@@ -10,6 +10,7 @@ import unittest
 
 from bad_input import BadInput
 from benches import OPERATOR_BENCH, SMALL, TOPOLOGIES, mpirun, run
+from drawn import drawn
 from simulated_rows import Simulator
 
 __all__ = ["BadInput", "Simulator"]  # unittest runs them too
@@ -176,11 +177,15 @@ class Operators(unittest.TestCase):
                 return [json.loads(line) for line in file]
 
     def test_every_method_pass_and_mode(self):
-        records = self.records("--pass", "all", "--mode", "all", "--ranks", "2,3")
+        main = ("zeco", "lasp1", "lasp2", "local")
+        listed = run("--ranks", "2", "--benchmark_list_tests=true", bench=OPERATOR_BENCH).stdout
+        methods = [*main, *drawn(sorted({case.split("/")[0] for case in listed.split()} - {*main}))]
+        records = self.records("--methods", ",".join(methods), "--pass", "all", "--mode", "all", "--ranks", "2,3")
+        self.assertEqual({r["name"] for r in records}, {*methods})
         self.assertEqual({r["bench"] for r in records}, {"operator"})
         for r in records:
             if "skipped" in r:
-                self.assertNotIn(r["name"], ("zeco", "lasp1", "lasp2", "local"))
+                self.assertNotIn(r["name"], main)
                 self.assertTrue(r["mode"] == "compute_only" or " heads cannot be shared " in r["skipped"], r["skipped"])
                 continue
             self.assertEqual((r["wrong"], len(r["seconds"])), (0, 3))

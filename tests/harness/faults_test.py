@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planted fault is noticed by a run of the bench that times it, which ends with exit code 4 and calls the row
 wrong. Prints which row and which output showed it: python3 faults_test.py FAULTY_COLLECTIVE_BENCH FAULTY_OPERATOR_BENCH
-FAULTY_MODEL_BENCH. A third of the faults, unless BATON_ALL_TESTS is in the environment.
+FAULTY_MODEL_BENCH. A fifth of the faults, unless BATON_ALL_TESTS is in the environment.
 """
 
 import json
