@@ -11,9 +11,10 @@ import unittest
 from bad_input import BadInput
 from benches import OPERATOR_BENCH, SMALL, TOPOLOGIES, mpirun, run
 from drawn import drawn
+from google_benchmark_flags import GoogleBenchmarkFlags
 from simulated_rows import Simulator
 
-__all__ = ["BadInput", "Simulator"]  # unittest runs them too
+__all__ = ["BadInput", "GoogleBenchmarkFlags", "Simulator"]  # unittest runs them too
 
 
 class Runs(unittest.TestCase):
@@ -276,20 +277,6 @@ class Operators(unittest.TestCase):
             ended = run(*words, bench=OPERATOR_BENCH)
             self.assertEqual(ended.returncode, 2)
             self.assertIn(said, ended.stderr)
-
-
-class GoogleBenchmarkFlags(unittest.TestCase):
-    def test_filter_and_list(self):
-        ended = run("--ranks", "2", "--benchmark_list_tests=true", "--benchmark_filter=two_shot")
-        self.assertEqual([line.split("/")[0] for line in ended.stdout.split()], ["two_shot"])
-
-    def test_out_is_written_by_rank_0(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = folder + "/x.json"
-            ended = run("--ranks", "2", "--collectives", "all_scan", *SMALL, "--benchmark_out=" + path)
-            self.assertEqual(ended.returncode, 0, ended.stderr)
-            with open(path) as file:
-                self.assertEqual(json.load(file)["benchmarks"][0]["iterations"], 3)
 
 
 class Answers(unittest.TestCase):
