@@ -14,7 +14,6 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
-#include <iterator>
 
 #include "baton_build.hpp"
 #include "collectives/schedule/texts.hpp"
@@ -84,10 +83,6 @@ std::string commit() { return build_commit; }
 std::string commit_lacks() {
   return "the commit of this build is unknown, since " + one_line(build_commit_lacks) +
          ". Its records are of a build that equals no other, and --resume does not take them.";
-}
-
-std::vector<std::string> device_executors() {
-  return {std::begin(build_device_executors), std::end(build_device_executors)};
 }
 
 std::string utc_now() {

@@ -55,9 +55,6 @@ inline constexpr const char* unknown_commit = "unknown";
 /// The reason why git could not name the commit, with the message of git, and what follows.
 std::string commit_lacks();
 
-/// The executors that the build for GPUs alone has.
-std::vector<std::string> device_executors();
-
 /// The time now in UTC, as 2026-01-31T12:00:00Z.
 std::string utc_now();
 

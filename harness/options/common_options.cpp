@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "collectives/executors/device_names.hpp"
 #include "collectives/executors/executor.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "collectives/simulator/natives.hpp"
@@ -35,12 +36,12 @@ std::vector<std::string> backend_names() {
 /// The executors that `words` name. Throws UsageError like resolve_names, and names the build that
 /// has an executor if this one lacks it.
 std::vector<std::string> resolve_executors(const std::vector<std::string>& words) {
-  const std::vector<std::string> known = backend_names(), elsewhere = device_executors();
+  const std::vector<std::string> known = backend_names();
   const auto holds = [](const auto& names, const std::string& word) {
     return std::find(names.begin(), names.end(), word) != names.end();
   };
   for (const std::string& word : words)
-    if (holds(elsewhere, word) && !holds(known, word))
+    if (holds(device_executors, word) && !holds(known, word))
       throw UsageError(fmt::format(
           "--executor: {} needs the cuda build: cmake --preset cuda, or ./run on a machine with GPUs", word));
   return resolve_names("executor", words, known);

@@ -16,6 +16,7 @@
 
 #include "collectives/executors/cuda/executor.cuh"
 #include "collectives/executors/cuda/nccl_library.cuh"
+#include "collectives/executors/device_names.hpp"
 #include "collectives/executors/nccl/plan.hpp"
 #include "collectives/executors/nccl/round.cuh"
 #include "collectives/schedule/errors.hpp"
@@ -198,7 +199,7 @@ Refusal lacks_a_gpu_each(int ranks) {
 }
 
 const RegisteredExecutor registered{{
-    .name = "nccl",
+    .name = nccl_name,
     .summary = "one process a GPU, NCCL's send and receive between them",
     .process_per_rank = true,
     .make = [](int ranks) { return std::make_unique<NcclExecutor>(ranks); },

@@ -17,6 +17,7 @@
 
 #include "collectives/executors/cuda/executor.cuh"
 #include "collectives/executors/cuda/floor.hpp"
+#include "collectives/executors/device_names.hpp"
 #include "collectives/executors/peer/compiler/compile.hpp"
 #include "collectives/executors/peer/compiler/order.hpp"
 #include "collectives/executors/peer/rounds.cuh"
@@ -189,9 +190,9 @@ RegisteredExecutor registered(const char* name, const char* summary, ElementForm
 }
 
 const RegisteredExecutor f32 =
-    registered("peer", "one kernel a round that stores into the other GPUs' memory", ElementFormat::f32);
+    registered(peer_name, "one kernel a round that stores into the other GPUs' memory", ElementFormat::f32);
 const RegisteredExecutor bf16 =
-    registered("peer_bf16", "peer with bf16 on the wire: half the bytes, rounded", ElementFormat::bf16);
+    registered(peer_bf16_name, "peer with bf16 on the wire: half the bytes, rounded", ElementFormat::bf16);
 
 }  // namespace
 }  // namespace baton

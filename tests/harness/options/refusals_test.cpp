@@ -5,7 +5,6 @@
 
 #include "collectives/executors/executor.hpp"
 #include "harness/layers/options.hpp"
-#include "harness/machine/system.hpp"
 #include "tests/harness/options/parse.hpp"
 
 namespace {
@@ -29,9 +28,7 @@ TEST(Options, TokensTakeUnitsAndOtherCountsDoNot) {
 }
 
 TEST(Options, ExecutorsOfGpusAreOfTheCudaBuild) {
-  const std::vector<std::string> names{"nccl", "peer", "peer_bf16"};
-  EXPECT_THAT(device_executors(), testing::UnorderedElementsAreArray(names));
-  for (const std::string& name : names) {
+  for (const std::string name : {"nccl", "peer", "peer_bf16"}) {
     if (executor_registry().find(name) != nullptr) continue;
     EXPECT_THAT(error_of({"--executor", "local," + name}),
                 HasSubstr("--executor: " + name + " needs the cuda build"));
