@@ -12,8 +12,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
 endif()
 # Open MPI's C++ bindings are gone from the standard, and their header warns.
 target_compile_definitions(baton_flags INTERFACE OMPI_SKIP_MPICXX)
+# Position-independent objects, which the Python package takes too, call one another as directly as others.
+add_library(baton_of_package INTERFACE)
+target_compile_options(baton_of_package INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
+# For what computes in timed rounds. The rest, simulated times too, is the same on every machine.
+add_library(baton_native INTERFACE)
 if(BATON_NATIVE AND NOT BATON_SANITIZER)
-  target_compile_options(baton_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
+  target_compile_options(baton_native INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 endif()
 if(BATON_SANITIZER)
   target_compile_options(baton_flags INTERFACE -fsanitize=${BATON_SANITIZER} -fno-omit-frame-pointer)

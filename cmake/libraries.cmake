@@ -20,6 +20,12 @@ function(baton_library name)
   endforeach()
 endfunction()
 
+# baton_shared(NAME): the objects of NAME serve the Python package too, so they are position-independent.
+function(baton_shared name)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(${name} PRIVATE baton_of_package)
+endfunction()
+
 # baton_part(NAME PART source...): NAME_PART, objects that programs link beside those of NAME. With BATON_CUDA=BESIDE, only
 # programs for GPUs link the part `cuda`.
 function(baton_part name part)

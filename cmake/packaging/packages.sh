@@ -7,13 +7,14 @@ wheel() {
   local cuda=OFF
   [[ ${1:-} != --cuda ]] || { cuda=ON && shift; }
   (($# == 0)) || die "wheel takes --cuda or nothing, got ${*@Q}"
-  steps 2
+  steps 3
   packages
-  step "building the wheel (some minutes the first time)"
+  build cpu harness collectives # whose objects the wheel takes
+  step "building the wheel"
   mkdir -p build/wheel
   [[ -x build/wheel/venv/bin/pip ]] || quietly wheel-venv python3 -m venv build/wheel/venv || exit 1
   quietly wheel build/wheel/venv/bin/pip wheel --no-deps --wheel-dir build/wheel -C build-dir=build/wheel/tree \
-    -C cmake.define.BATON_CUDA=$cuda . || exit 1
+    -C cmake.define.BATON_CUDA=$cuda -C "cmake.define.BATON_OBJECTS=$PWD/build/cpu" . || exit 1
   say_how_to_install
 }
 
