@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/process/exit_codes.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/process/exit_codes.hpp"
 #include "harness/process/world.hpp"
 #include "tests/held_out_seed.hpp"
 #include "tests/relaunch.hpp"

@@ -13,8 +13,8 @@
 #include "collectives/executors/timing.hpp"
 #include "harness/doctor/host.hpp"
 #include "harness/doctor/links_probe.hpp"
-#include "harness/measure/hosts.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/measure/hosts.hpp"
 #include "harness/process/world.hpp"
 
 namespace baton::doctor {

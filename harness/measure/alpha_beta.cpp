@@ -10,8 +10,8 @@
 
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/timing.hpp"
-#include "harness/measure/probes.hpp"
 #include "harness/machine/placement.hpp"
+#include "harness/measure/probes.hpp"
 
 namespace baton {
 namespace {

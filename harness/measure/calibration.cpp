@@ -23,10 +23,10 @@
 
 #include "collectives/schedule/kernel.hpp"
 #include "collectives/simulator/simulate.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/curves.hpp"
 #include "harness/measure/probes.hpp"
-#include "harness/machine/placement.hpp"
 
 namespace baton {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/transport.hpp"
-#include "harness/measure/alpha_beta.hpp"
 #include "harness/machine/placement.hpp"
+#include "harness/measure/alpha_beta.hpp"
 
 namespace baton {
 namespace {

@@ -9,8 +9,8 @@
 #include <tuple>
 
 #include "harness/cases/case.hpp"
-#include "harness/measure/alpha_beta.hpp"
 #include "harness/machine/placement.hpp"
+#include "harness/measure/alpha_beta.hpp"
 
 namespace baton {
 namespace {

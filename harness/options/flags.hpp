@@ -101,7 +101,8 @@ class Flags {
   /// `alias` is a second name of it, such as "-w"; may be empty.
   template <FlagValue Value>
   Flag add_key(schema::Key key, Value& value, const std::string& alias = {}) {
-    return add(std::string(key.field().flag) + (alias.empty() ? "" : "," + alias), value, schema::help_of_flag(key.field()));
+    return add(std::string(key.field().flag) + (alias.empty() ? "" : "," + alias), value,
+               schema::help_of_flag(key.field()));
   }
 
   /// Parses the arguments, program name first. False if the answer was --help or --version, which

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "harness/cases/case.hpp"
-#include "harness/process/output.hpp"
 #include "harness/machine/system.hpp"
+#include "harness/process/output.hpp"
 
 namespace baton {
 

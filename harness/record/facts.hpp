@@ -11,12 +11,12 @@
 #include "harness/cases/case.hpp"
 #include "harness/cases/matrices.hpp"
 #include "harness/cases/verify.hpp"
+#include "harness/machine/conditions.hpp"
+#include "harness/machine/system.hpp"
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/hosts.hpp"
 #include "harness/measure/samples.hpp"
 #include "harness/measure/statistics.hpp"
-#include "harness/machine/conditions.hpp"
-#include "harness/machine/system.hpp"
 #include "harness/record/result.hpp"
 
 namespace baton {

@@ -6,10 +6,10 @@
 
 #include "collectives/executors/executor.hpp"
 #include "collectives/executors/team.hpp"
-#include "harness/measure/alpha_beta.hpp"
-#include "harness/measure/samples.hpp"
 #include "harness/machine/conditions.hpp"
 #include "harness/machine/placement.hpp"
+#include "harness/measure/alpha_beta.hpp"
+#include "harness/measure/samples.hpp"
 #include "harness/runners/runner.hpp"
 
 namespace baton {

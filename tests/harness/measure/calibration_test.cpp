@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "harness/measure/alpha_beta.hpp"
 #include "harness/machine/placement.hpp"
+#include "harness/measure/alpha_beta.hpp"
 #include "harness/process/world.hpp"
 #include "tests/collectives/simulator/uniform_machine.hpp"
 #include "tests/harness/measure/known_machine.hpp"

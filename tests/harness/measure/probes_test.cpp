@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/machine/placement.hpp"
 #include "harness/measure/alpha_beta.hpp"
 #include "harness/measure/calibration.hpp"
-#include "harness/machine/placement.hpp"
 #include "harness/process/world.hpp"
 #include "tests/harness/measure/known_machine.hpp"
 

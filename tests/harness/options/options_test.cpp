@@ -8,8 +8,8 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/options.hpp"
-#include "harness/options/checks.hpp"
 #include "harness/machine/conditions.hpp"
+#include "harness/options/checks.hpp"
 #include "tests/harness/options/parse.hpp"
 
 namespace {

@@ -59,7 +59,9 @@ TEST_F(Contests, TheBoundIsOfAllLaunchesAsTheTimeIs) {
   for (const int launch : {1, 2}) {
     results_.start_launch(launch);
     run_.times(0, {1}, launch == 1 ? 0.2 : 0.8);
-    if (launch == 1) EXPECT_FALSE(rows(0)[0].bound_share);
+    if (launch == 1) {
+      EXPECT_FALSE(rows(0)[0].bound_share);
+    }
   }
   EXPECT_NEAR(rows(0)[0].result.real("bound_seconds"), 0.4, 1e-12);
   EXPECT_NEAR(rows(0)[0].bound_share->value, 0.4, 1e-12);

@@ -157,8 +157,9 @@ TEST(Fields, AreAllWritten) {
   for (const Json& record : records_of_all_kinds())
     for (const std::string& key : keys_of(record)) written.insert(key);
   for (const schema::Field& field : schema::fields)
-    if (!of_models.contains(field.key) && !field.key.starts_with("machine.") && field.key != "device.gpu")
+    if (!of_models.contains(field.key) && !field.key.starts_with("machine.") && field.key != "device.gpu") {
       EXPECT_TRUE(written.contains(std::string(field.key))) << field.key;
+    }
 }
 
 }  // namespace
