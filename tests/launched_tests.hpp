@@ -43,7 +43,7 @@ inline constexpr int nothing_to_test_on = 77;
 /// The `main` of a program "NAME EXECUTOR [GoogleTest's flags]", where "peer:2" stands for executor
 /// peer with two ranks a GPU: launches four ranks where the executor has a process a rank, or as
 /// many as this machine has what it needs for, gives all of them one `held_out_seed`, lets
-/// `add_tests` register tests, runs them on all ranks, or on mpi and tcp a fifth of them unless
+/// `add_tests` register tests, runs them on all ranks, or on mpi and tcp a fifth of many unless
 /// BATON_ALL_TESTS is set, and prints on rank 0 which failed and why, and how many were skipped for
 /// which reason. Fails where no test ran.
 int launched_tests(int argc, char** argv, const std::function<void(ExecutorsUnderTest&)>& add_tests);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The four kinds of errors, each with its exit code, and the reason why a case is not run at all.
+// The three kinds of errors, each with its exit code, and the reason why a case is not run at all.
 #pragma once
 
 #include <stdexcept>
@@ -22,11 +22,6 @@ struct ScheduleError : std::runtime_error {
 /// A library or the system failed. The text names the call, the code with its text, and file and
 /// line. Exit code 1.
 struct SystemError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// A result differed from the oracle. Exit code 4, after the row is printed.
-struct WrongResult : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 

@@ -20,8 +20,7 @@ namespace {
 
 int code_of(const std::exception& error) {
   if (dynamic_cast<const UsageError*>(&error) != nullptr) return ExitCode::usage;
-  if (dynamic_cast<const ScheduleError*>(&error) != nullptr) return ExitCode::schedule;
-  return dynamic_cast<const WrongResult*>(&error) != nullptr ? ExitCode::wrong : ExitCode::system;
+  return dynamic_cast<const ScheduleError*>(&error) != nullptr ? ExitCode::schedule : ExitCode::system;
 }
 
 int report(const std::exception& error, int code) {

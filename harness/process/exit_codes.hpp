@@ -9,8 +9,8 @@
 namespace baton {
 
 /// Returns the program's exit code: that of `body`, or that of its exception, which one rank
-/// reports in one line. It is 2 for UsageError, 3 for ScheduleError, 4 for WrongResult, 141 if the
-/// reader of the output has left, 1 for anything else.
+/// reports in one line. It is 2 for UsageError, 3 for ScheduleError, 141 if the reader of the
+/// output has left, 1 for anything else.
 int exit_code_of(const std::function<int()>& body);
 
 /// Makes the world, runs `body` in it and ends it in good order. An error that all ranks share

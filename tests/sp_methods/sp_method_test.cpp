@@ -190,12 +190,13 @@ TEST(SpMethods, LatentKeysAreExchangedWithoutValues) {
 
 TEST(SpMethods, LinearAttentionRefusesLatentKeys) {
   for (const SpMethod* method : sp_methods())
-    if (method->attention == Attention::linear)
+    if (method->attention == Attention::linear) {
       EXPECT_EQ(method->unsupported(latent_layer(Pass::both), 2).reason(),
                 "linear attention has values of its own, not those of latent keys")
           << method->name;
-    else if (method->unsupported)
+    } else if (method->unsupported) {
       EXPECT_EQ(method->unsupported(latent_layer(Pass::both), 2).reason(), "") << method->name;
+    }
 }
 
 TEST(SpMethods, RefusalsSayWhy) {
