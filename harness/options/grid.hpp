@@ -78,7 +78,7 @@ class AxisFlags {
            const Set& set) {
     const auto kept = std::make_shared<std::vector<std::string>>(words);
     axes_.push_back([=](Grid<Point>& grid) {
-      const std::string what(key.field().key);
+      const std::string what(key.field().flag.substr(2));  // without its dashes
       grid.vary(what, *kept == words ? words : resolve_names(what, *kept, known), set);
     });
     return flags_.add_key(key, *kept).list();
