@@ -81,11 +81,13 @@ class Executors(unittest.TestCase):
     def registered(self):
         """Returns {name: whether it is one of GPUs}, and the number of all registrations."""
         found, count = {}, 0
+        header = (ROOT / "collectives/executors/device_names.hpp").read_text(encoding="utf-8")
+        names = dict(re.findall(r'(\w+) = "(\w+)";', header))  # of the variables that registrations name
         for path in (ROOT / "collectives/executors").rglob("*.c*"):
             text = path.read_text(encoding="utf-8")
             count += len(re.findall(r"^const RegisteredExecutor \w+", text, re.MULTILINE))
-            for name in re.findall(r'^const RegisteredExecutor \w+(?: =\s+\w+\(\s*|\{\{\s*\.name = )"(\w+)"', text, re.MULTILINE):
-                found[name] = path.suffix == ".cu"
+            for name in re.findall(r'^const RegisteredExecutor \w+(?: =\s+\w+\(\s*|\{\{\s*\.name = )("?\w+)', text, re.MULTILINE):
+                found[name[1:] if name.startswith('"') else names[name]] = path.suffix == ".cu"
         return found, count
 
     def rows(self, executor, is_gpu, make, names):
