@@ -78,8 +78,8 @@ class AxisFlags {
            const Set& set) {
     const auto kept = std::make_shared<std::vector<std::string>>(words);
     axes_.push_back([=](Grid<Point>& grid) {
-      const std::string what(key.field().flag.substr(2));  // without its dashes
-      grid.vary(what, *kept == words ? words : resolve_names(what, *kept, known), set);
+      const std::string flag(key.field().flag);
+      grid.vary(flag, *kept == words ? words : resolve_names(flag.substr(2), *kept, known), set);
     });
     return flags_.add_key(key, *kept).list();
   }

@@ -117,7 +117,7 @@ class Simulator(unittest.TestCase):
         path = self.folder.name + "/rows.csv"
         asked = ["--executor", "local", "--ranks", "2", "--collectives", "all_scan,ring_scan", *SMALL]
         records, table = self.records(*asked, "--csv", path, "--wide")
-        self.assertRegex(table, r"(?m)^collective .* wrong +p50 +p99 +last")
+        self.assertRegex(table, r"(?m)^collective .* wrong +p50 +p99 +last$")
         with open(path, newline="") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual([row["case"] for row in rows], [record["case"] for record in records])
