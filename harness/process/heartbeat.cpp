@@ -4,8 +4,11 @@
 #include "harness/process/heartbeat.hpp"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <net/if.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
@@ -76,6 +79,16 @@ std::int64_t now_ms() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
+/// How many milliseconds ago the datagram came that `socket` gave last; 0 if the kernel does not
+/// say. It may have waited to be read since the last tick, or longer on a busy machine.
+std::int64_t age_ms(int socket) {
+  timeval arrival{}, now{};
+  if (ioctl(socket, SIOCGSTAMP, &arrival) != 0 || gettimeofday(&now, nullptr) != 0) return 0;
+  const std::int64_t age =
+      (std::int64_t{now.tv_sec} - arrival.tv_sec) * 1000 + (now.tv_usec - arrival.tv_usec) / 1000;
+  return age < 0 || age > 60'000 ? 0 : age;  // this clock may have been set meanwhile
+}
+
 }  // namespace
 
 std::optional<in6_addr> usable_address(const ifaddrs& interface) {
@@ -136,7 +149,7 @@ void Heartbeat::tick() {
   Sign received;
   while (recv(socket_, &received, sizeof received, 0) >= 0) {
     if (received.run != run_) continue;
-    last_heard_ms_ = now_ms();
+    last_heard_ms_ = now_ms() - age_ms(socket_);
     has_left_ = received.word == Word::leaving || has_left_;
   }
 }

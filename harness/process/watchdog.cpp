@@ -130,11 +130,11 @@ void set_ticks(int seconds) {
   setitimer(ITIMER_REAL, &ticks, nullptr);
 }
 
-/// Waits about 2 s for the launcher to kill this process, and gives signs of life meanwhile. If it
+/// Waits over 2 s for the launcher to kill this process, and gives signs of life meanwhile. If it
 /// `listens` it reports the host before when two of its signs are due and it took no leave.
 void stay_for_the_launcher(bool listens) {
-  constexpr int looks = 40, silent_ms = 2000;
-  constexpr timespec pause{0, 50'000'000};
+  constexpr int silent_ms = 2000, pause_ms = 50, looks = silent_ms / pause_ms + 4;
+  constexpr timespec pause{0, pause_ms * 1'000'000};
   for (int look = 0; look < looks; ++look) {
     heartbeat.tick();
     if (listens) listens = !report_silent_host(silent_ms);

@@ -57,15 +57,30 @@ class AFailureElsewhere(unittest.TestCase):
         wait_until(lambda: not self.ranks(), 20)
         return errors
 
+    def assert_silent(self, launched, ranks):
+        """Demands that the run names the third host, with its ranks, as the only one that is silent."""
+        errors = self.end_of(launched)
+        self.assertEqual(re.findall(SILENT, errors), [("3", ranks)], errors)
+
     def test_a_host_whose_processes_are_killed_is_named(self):
         launched = self.start(8)
         self.hosts.kill(2)
-        self.assertEqual(re.findall(SILENT, self.end_of(launched)), [("3", "(ranks 4 5)")])
+        self.assert_silent(launched, "(ranks 4 5)")
+
+    def test_a_host_that_is_killed_while_its_listener_sleeps_is_named(self):
+        """The last sign of life is read 1.2 s after it came: silence counts from when it came."""
+        launched = self.start(8)
+        listener = self.ranks()[6]
+        os.kill(listener, signal.SIGSTOP)
+        self.hosts.kill(2)
+        time.sleep(1.2)
+        os.kill(listener, signal.SIGCONT)
+        self.assert_silent(launched, "(ranks 4 5)")
 
     def test_a_host_whose_link_is_cut_is_named(self):
         launched = self.start(8)
         self.hosts.cut(2)
-        self.assertEqual(re.findall(SILENT, self.end_of(launched)), [("3", "(ranks 4 5)")])
+        self.assert_silent(launched, "(ranks 4 5)")
 
     def test_a_rank_that_is_stopped_on_another_host_is_named(self):
         launched = self.start(8)
@@ -75,7 +90,7 @@ class AFailureElsewhere(unittest.TestCase):
     def test_a_rank_that_is_alone_on_its_host_and_stops_is_named(self):
         launched = self.start(4)
         os.kill(self.ranks()[2], signal.SIGSTOP)
-        self.assertEqual(re.findall(SILENT, self.end_of(launched)), [("3", "(ranks 2)")])
+        self.assert_silent(launched, "(ranks 2)")
 
 
 if __name__ == "__main__":
