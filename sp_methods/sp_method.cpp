@@ -151,7 +151,8 @@ std::vector<const SpMethod*> sp_methods() { return registry().all(); }
 const SpMethod& find_method(const std::string& name) { return registry().at(name); }
 
 Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens) {
-  return method.positions ? method.positions(rank, ranks, tokens) : contiguous_positions(rank, tokens);
+  if (method.positions) return method.positions(rank, ranks, tokens);
+  return Cut{method.layout, ranks, tokens}.positions(rank);
 }
 
 std::int64_t tokens_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens) {

@@ -199,8 +199,10 @@ struct SpMethod {
   /// The tokens that a rank works on. A method that does not cut the sequence exchanges nothing, so
   /// all its modes are one.
   Sequence sequence = Sequence::cut;
-  /// The positions of a rank's tokens in the sequence; contiguous if null.
-  std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions;
+  /// How the sequence lies on the ranks.
+  Layout layout = Layout::contiguous;
+  /// The positions of a rank's tokens in the sequence, where they lie in none of the layouts.
+  std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions = nullptr;
   /// The part that a rank has of the tensors that the forward pass keeps: `out`, `lse`, and those
   /// under `kept_prefix`. It is the rank's own share if this is null.
   std::function<TensorPart(int rank, int ranks, const LayerShape& share)> kept = nullptr;

@@ -162,19 +162,12 @@ Comparison OperatorWorkload::compare(const Executor& executor, const std::vector
                               }));
 }
 
-/// The layout of a method: "contiguous", "zigzag" or "other". The first and the last token of each
-/// of four ranks tell it; fewer ranks are no grid.
-std::string layout_of(const SpMethod& method, std::int64_t tokens) {
-  constexpr int ranks = 4;
-  const auto is_like = [&](auto positions) {
-    for (int rank = 0; rank < ranks; ++rank) {
-      const Positions found = positions_of(method, rank, ranks, tokens), like = positions(rank);
-      if (found.at(0) != like.at(0) || found.at(tokens - 1) != like.at(tokens - 1)) return false;
-    }
-    return true;
-  };
-  if (is_like([&](int rank) { return contiguous_positions(rank, tokens); })) return "contiguous";
-  return is_like([&](int rank) { return zigzag_positions(rank, ranks, tokens); }) ? "zigzag" : "other";
+/// The layout of a method: "contiguous", "zigzag" or "other".
+std::string layout_of(const SpMethod& method) {
+  if (method.positions) return "other";
+  return method.layout == Layout::contiguous ? "contiguous"
+         : method.layout == Layout::zigzag   ? "zigzag"
+                                             : "other";
 }
 
 /// The kernel of softmax blocks and its version; empty on hosts and for linear attention.
@@ -207,7 +200,7 @@ AxisValues OperatorWorkload::axes() const {
                  {"name", method_.name, in_name},
                  {"mode", to_string(mode), has_modes ? in_name : in_record_alone},
                  {"direction", direction, in_record_alone},
-                 {"layout", layout_of(method_, share.tokens), in_record_alone},
+                 {"layout", layout_of(method_), in_record_alone},
                  scan(),
                  {"pass", to_string(layer_.pass)},
                  {"attention", attention(), has_word ? in_all : in_contest},

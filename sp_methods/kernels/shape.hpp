@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape, the tensors and the tokens of one rank's share of an attention layer, as all kernels
-// take them.
+// The shape and the tensors of one rank's share of an attention layer, as all kernels take them.
 //
 //   S_t = Diag(e^{g_t}) S_{t-1} + k_t^T v_t        o_t = s q_t S_t        s = d_k^{-1/2}
 //
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "sp_methods/kernels/contracts.hpp"
+#include "sp_methods/kernels/positions.hpp"
 
 namespace baton {
 
@@ -142,55 +142,5 @@ struct Work {
     return head_count < 0 ? shape.heads - first_head : head_count;
   }
 };
-
-/// Ascending positions of one rank's tokens in the whole sequence, for causal masks. The first
-/// `split` tokens start at `first`, the others at `second`, with a step of `stride`.
-struct Positions {
-  std::int64_t first = 0;
-  std::int64_t second = 0;
-  std::int64_t split = 0;
-  std::int64_t stride = 1;
-
-  /// The global position of local token t.
-  std::int64_t at(std::int64_t t) const {
-    return t < split ? first + t * stride : second + (t - split) * stride;
-  }
-
-  /// Number of tokens, among `tokens` ones, that stand at or before a global position. They are the
-  /// first ones.
-  std::int64_t visible(std::int64_t position, std::int64_t tokens) const {
-    return reached(position - first, split) + reached(position - second, tokens - split);
-  }
-
-  /// The positions of the last `count` of these `tokens` tokens.
-  Positions last(std::int64_t count, std::int64_t tokens) const {
-    const std::int64_t skipped = tokens - count;
-    if (skipped < split) return {at(skipped), second, split - skipped, stride};
-    return {at(skipped), 0, count, stride};
-  }
-
- private:
-  /// Number of tokens at or before a position, among `count` ones of which the first is `ahead`
-  /// positions before it.
-  std::int64_t reached(std::int64_t ahead, std::int64_t count) const {
-    return ahead < 0 ? 0 : std::min(ahead / stride + 1, count);
-  }
-};
-
-/// Positions of a rank whose `tokens` tokens are one run of the sequence.
-inline Positions contiguous_positions(std::int64_t rank, std::int64_t tokens) {
-  return {rank * tokens, 0, tokens};
-}
-
-/// Positions of a rank that holds every token whose position is `rank` modulo `ranks`.
-inline Positions striped_positions(std::int64_t rank, std::int64_t ranks, std::int64_t tokens) {
-  return {rank, 0, tokens, ranks};
-}
-
-/// Positions of a rank that holds one piece from the front of the sequence and its mirror from the
-/// back. `tokens` is the even number of tokens of a rank.
-inline Positions zigzag_positions(std::int64_t rank, std::int64_t ranks, std::int64_t tokens) {
-  return {rank * tokens / 2, (2 * ranks - 1 - rank) * tokens / 2, tokens / 2};
-}
 
 }  // namespace baton

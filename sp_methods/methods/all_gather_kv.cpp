@@ -29,7 +29,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .claim = [&names](const Layer& layer,
                         const Split& split) { return gathered_softmax_cost(layer, split.ranks, names); },
       .unsupported = [layout](const Layer& layer, int) { return unsupported_gathering(layer, layout); },
-      .positions = layout,
+      .layout = layout,
   });
 }
 

@@ -184,8 +184,8 @@ class SoftmaxWalk {
     SoftmaxShape shape = steps_.shape({0, 0});
     shape.q_tokens = cut_.size(i);
     shape.k_tokens = cut_.end(i);
-    shape.q_positions = {cut_.first(i), 0, cut_.size(i)};
-    shape.k_positions = contiguous_positions(0, cut_.end(i));
+    shape.q_positions = Positions::run(cut_.first(i), cut_.size(i));
+    shape.k_positions = Positions::run(0, cut_.end(i));
     return shape;
   }
 
@@ -234,8 +234,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, Att
       .claim = [](const Layer&, const Split&) { return Cost{}; },
       .unsupported = [attention](const Layer& layer, int) { return unsupported(layer, attention); },
       .sequence = Sequence::whole,
-      .positions = [](int, int ranks,
-                      std::int64_t tokens) { return contiguous_positions(0, ranks * tokens); },
+      .positions = [](int, int ranks, std::int64_t tokens) { return Positions::run(0, ranks * tokens); },
   });
 }
 

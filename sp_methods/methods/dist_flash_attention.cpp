@@ -237,7 +237,7 @@ const RegisteredMethod registered{{
     .build = dist_flash_attention,
     .claim = claim,
     .unsupported = [](const Layer& layer, int) { return unsupported_softmax(layer, contiguous); },
-    .positions = contiguous,
+    .layout = contiguous,
 }};
 
 }  // namespace

@@ -144,7 +144,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .build = [scan](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, scan); },
       .claim = [scan](const Layer& layer, const Split& split) { return claim(layer, split, scan); },
       .unsupported = unsupported,
-      .positions = zigzag_positions,
+      .layout = Layout::zigzag,
   });
 }
 

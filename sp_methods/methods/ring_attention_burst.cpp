@@ -127,7 +127,7 @@ const RegisteredMethod registered{{
     .build = burst,
     .claim = claim,
     .unsupported = [](const Layer& layer, int) { return unsupported_softmax(layer, zigzag); },
-    .positions = zigzag,
+    .layout = zigzag,
 }};
 
 }  // namespace

@@ -98,7 +98,7 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
 }
 
 TensorPart kept(int rank, int ranks, const LayerShape& share) {
-  return gathered_part(share, ranks, rank, contiguous_positions(0, ranks * share.tokens));
+  return gathered_part(share, ranks, rank, Positions::run(0, ranks * share.tokens));
 }
 
 Refusal unsupported(const Layer& layer, int ranks) {

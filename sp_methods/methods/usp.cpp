@@ -137,9 +137,19 @@ struct Product {
 
   /// The positions of the tokens of a rank's group.
   Positions group_positions(const Grid& grid, int rank, std::int64_t tokens) const {
-    return layout(grid.group(rank), grid.groups, grid.group_size * tokens);
+    return Cut{layout, grid.groups, grid.group_size * tokens}.positions(grid.group(rank));
   }
 };
+
+/// The positions of the tokens of ranks; null if neighbours share contiguous tokens, which lie as
+/// those of single ranks.
+std::function<Positions(int, int, std::int64_t)> positions_of_ranks(const Product& product) {
+  if (product.layout == contiguous && !product.is_across) return nullptr;
+  return [product](int rank, int ranks, std::int64_t tokens) {
+    const Grid grid(ranks, product.is_across);
+    return part_of(product.group_positions(grid, rank, tokens), grid.place(rank) * tokens, tokens);
+  };
+}
 
 /// Registers Ulysses around `Passes`, whose constructor takes a schedule, a layer, its tensors and
 /// their layout, and which has the member functions that run_passes calls.
@@ -165,11 +175,7 @@ RegisteredMethod method(const Product& product) {
           [product](const Layer& layer, int ranks) {
             return product.refusal(layer, {ranks, product.is_across});
           },
-      .positions =
-          [product](int rank, int ranks, std::int64_t tokens) {
-            const Grid grid(ranks, product.is_across);
-            return part_of(product.group_positions(grid, rank, tokens), grid.place(rank) * tokens, tokens);
-          },
+      .positions = positions_of_ranks(product),
       .kept =
           [product](int rank, int ranks, const LayerShape& share) {
             const Grid grid(ranks, product.is_across);

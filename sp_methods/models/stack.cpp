@@ -191,14 +191,7 @@ std::int64_t Stack::weight_count(Attention kind, int ranks) const {
 }
 
 bool keeps_contiguous_tokens(const SpMethod& method) {
-  constexpr int ranks = 4;
-  constexpr std::int64_t tokens = 8;
-  if (method.sequence == Sequence::whole) return false;
-  for (int rank = 0; rank < ranks; ++rank)
-    for (std::int64_t t = 0; t < tokens; ++t)
-      if (positions_of(method, rank, ranks, tokens).at(t) != contiguous_positions(rank, tokens).at(t))
-        return false;
-  return true;
+  return method.sequence != Sequence::whole && method.layout == Layout::contiguous && !method.positions;
 }
 
 Refusal unsupported(const Stack& stack, int ranks) {

@@ -69,7 +69,7 @@ class GatheredSoftmax {
         layer_(layer),
         x_(x),
         names_(names),
-        pieces_(layout == zigzag ? 2 : 1),
+        pieces_(Cut{layout}.pieces()),
         groups_(s, layer),
         steps_(s, layer, layout),
         shape_(steps_.shape({s.rank(), s.rank()})),
@@ -78,7 +78,7 @@ class GatheredSoftmax {
     shape_.heads /= count;
     shape_.kv_heads /= count;
     shape_.k_tokens = shape_.q_positions.at(shape_.q_tokens - 1) + 1;
-    shape_.k_positions = contiguous_positions(0, shape_.k_tokens);
+    shape_.k_positions = Positions::run(0, shape_.k_tokens);
     q_ = groups_.packed(x.q, heads(), "q_groups");
     own_ = {groups_.packed(x.k, key_heads(), "k_groups"), groups_.packed(x.v, key_heads(), "v_groups"), {}};
     keys_ = {memory_of_all(s, "keys", own_.k, s.ranks()), memory_of_all(s, "values", own_.v, s.ranks()), {}};

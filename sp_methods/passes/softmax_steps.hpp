@@ -21,18 +21,7 @@
 
 namespace baton {
 
-/// A function that gives the positions of a rank's tokens.
-using Layout = Positions (*)(int rank, int ranks, std::int64_t tokens);
-
-inline Positions contiguous(int rank, int, std::int64_t tokens) { return contiguous_positions(rank, tokens); }
-
-inline Positions zigzag(int rank, int ranks, std::int64_t tokens) {
-  return zigzag_positions(rank, ranks, tokens);
-}
-
-inline Positions striped(int rank, int ranks, std::int64_t tokens) {
-  return striped_positions(rank, ranks, tokens);
-}
+using enum Layout;
 
 /// A pair of ranks: one owns the queries, one owns the keys.
 struct RankPair {
@@ -54,8 +43,7 @@ struct QuerySide {
   Slice delta;  ///< [tokens, heads]
 };
 
-/// Records the steps of softmax attention for one layer, whose tokens lie on the ranks as `layout`
-/// says.
+/// Records the steps of softmax attention for one layer, whose tokens lie on the ranks in `layout`.
 class SoftmaxSteps {
  public:
   using Source = std::source_location;
@@ -92,14 +80,14 @@ class SoftmaxSteps {
   /// Sizes of attention between two ranks: all queries of one over the keys of the other.
   SoftmaxShape shape(RankPair pair) const {
     const LayerShape& share = layer_.share;
-    const int ranks = schedule_.ranks();
+    const Cut cut{layout_, schedule_.ranks(), share.tokens};
     return {share.tokens,
             share.tokens,
             share.heads,
             share.d_k,
             share.d_v,
-            layout_(pair.queries, ranks, share.tokens),
-            layout_(pair.keys, ranks, share.tokens),
+            cut.positions(pair.queries),
+            cut.positions(pair.keys),
             layer_.dtype,
             share.kv_heads,
             share.latent,
@@ -267,7 +255,7 @@ RegisteredMethod softmax_method(const std::string& name, const std::string& summ
       .build = [=](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, layout); },
       .claim = claim,
       .unsupported = [=](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
-      .positions = layout,
+      .layout = layout,
   });
 }
 

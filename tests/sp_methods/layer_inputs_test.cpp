@@ -31,13 +31,13 @@ std::vector<float> of_rank(const LayerInputValues& inputs, const char* name, con
 
 TEST(LayerInputs, OfAHeadAreRowsOfThoseOfARank) {
   const LayerInputValues inputs(problem());
-  const auto rows = of_rank(inputs, "v", contiguous_positions(2, 8));
+  const auto rows = of_rank(inputs, "v", Positions::run(2 * 8, 8));
   const auto head = inputs.of_head("v", 1, 16, 8);
   for (int t = 0; t < 8; ++t)
     for (int c = 0; c < 16; ++c) EXPECT_EQ(rows[(t * 3 + 1) * 16 + c], head[t * 16 + c]);
   // Rank 1 of 4 has positions 4 to 7 and 24 to 27, and the latter are the first ones of rank 3.
-  const auto zigzag = of_rank(inputs, "v", zigzag_positions(1, 4, 8));
-  const auto last = of_rank(inputs, "v", contiguous_positions(3, 8));
+  const auto zigzag = of_rank(inputs, "v", Cut{Layout::zigzag, 4, 8}.positions(1));
+  const auto last = of_rank(inputs, "v", Positions::run(3 * 8, 8));
   EXPECT_EQ(std::vector(zigzag.end() - 4 * 48, zigzag.end()),
             std::vector(last.begin(), last.begin() + 4 * 48))
       << "a position has its values on whatever rank it lies";
@@ -45,7 +45,7 @@ TEST(LayerInputs, OfAHeadAreRowsOfThoseOfARank) {
 
 TEST(LayerInputs, OfStripedTokensAreThoseOfTheirPositions) {
   const LayerInputValues inputs(problem());
-  const auto rows = of_rank(inputs, "v", striped_positions(1, 4, 8));
+  const auto rows = of_rank(inputs, "v", Cut{Layout::striped, 4, 8}.positions(1));
   const auto head = inputs.of_head("v", 2, 0, 32);
   for (int t = 0; t < 8; ++t)
     for (int c = 0; c < 16; ++c) EXPECT_EQ(rows[(t * 3 + 2) * 16 + c], head[(1 + 4 * t) * 16 + c]);
@@ -53,9 +53,9 @@ TEST(LayerInputs, OfStripedTokensAreThoseOfTheirPositions) {
 
 TEST(LayerInputs, ARunOfTokensHasTheRowsThatItHasAmongAll) {
   const LayerInputValues inputs(problem());
-  const auto all = of_rank(inputs, "g", contiguous_positions(1, 8));
+  const auto all = of_rank(inputs, "g", Positions::run(8, 8));
   std::vector<float> run(2 * 48);
-  inputs.fill("g", contiguous_positions(1, 8), 3, run);
+  inputs.fill("g", Positions::run(8, 8), 3, run);
   EXPECT_EQ(run, std::vector(all.begin() + 3 * 48, all.begin() + 5 * 48));
 }
 
@@ -67,7 +67,7 @@ TEST(LayerInputs, OfAllTensorsRanksAndSeedsDiffer) {
       for (int rank : {0, 1, 2, 3}) {
         LayerProblem reseeded = problem();
         reseeded.seed = seed;
-        different.insert(of_rank(LayerInputValues(reseeded), name, contiguous_positions(rank, 8)));
+        different.insert(of_rank(LayerInputValues(reseeded), name, Positions::run(rank * 8, 8)));
         ++count;
       }
   EXPECT_EQ(different.size(), count);
@@ -149,7 +149,7 @@ TEST(LayerInputs, OfADeltaRuleHaveQueriesAndKeysOfLengthOne) {
           1, 1e-6);
   }
   for (const double beta : inputs.of_head("beta", 1, 0, 32)) EXPECT_TRUE(0 < beta && beta < 1) << beta;
-  EXPECT_EQ(of_rank(inputs, "beta", contiguous_positions(1, 8)).size(), 8 * 3);
+  EXPECT_EQ(of_rank(inputs, "beta", Positions::run(8, 8)).size(), 8 * 3);
 }
 
 /// b / a is the rate at which a channel is erased.

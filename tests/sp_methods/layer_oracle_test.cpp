@@ -21,7 +21,7 @@ const LayerShape share{6, 2, 3, 4, 4, GateKind::vector};
 TEST(LayerOracle, RanksShareOneSequenceUnlessAlone) {
   const LayerOracle together({Attention::linear, share, 2, false, GateDraw::layer, 5});
   const LayerOracle alone({Attention::linear, share, 2, true, GateDraw::layer, 5});
-  const auto first = contiguous_positions(0, 6), second = contiguous_positions(1, 6);
+  const auto first = Positions::run(0, 6), second = Positions::run(6, 6);
   EXPECT_EQ(together.input("q", second), alone.input("q", second));
   EXPECT_EQ(together.expected("o", first),
             alone.expected("o", first));  // nothing comes before the first rank
@@ -33,12 +33,11 @@ TEST(LayerOracle, RanksShareOneSequenceUnlessAlone) {
 TEST(LayerOracle, ThePrefixIsWhatTheTokensBeforeLeave) {
   const LayerOracle oracle(
       {Attention::linear, {1, 1, 2, 2, 1, GateKind::none}, 2, false, GateDraw::layer, 5});
-  const auto k = oracle.input("k", contiguous_positions(0, 1)),
-             v = oracle.input("v", contiguous_positions(0, 1));
-  const auto prefix = oracle.input("prefix", contiguous_positions(1, 1));
+  const auto k = oracle.input("k", Positions::run(0, 1)), v = oracle.input("v", Positions::run(0, 1));
+  const auto prefix = oracle.input("prefix", Positions::run(1, 1));
   for (int i : {0, 1})
     for (int j : {0, 1}) EXPECT_FLOAT_EQ(prefix[2 * i + j], k[i] * v[j]);
-  EXPECT_EQ(oracle.input("prefix", contiguous_positions(0, 1)), std::vector<float>(4, 0.0f));
+  EXPECT_EQ(oracle.input("prefix", Positions::run(0, 1)), std::vector<float>(4, 0.0f));
 }
 
 /// prefix of rank 2 = matrix of rank 1 applied to the prefix of rank 1, plus what its tokens add.
@@ -48,9 +47,9 @@ TEST(LayerOracle, OfADeltaRuleHasPrefixesThatMatricesConnect) {
                             .ranks = 3,
                             .gates = GateDraw::mixed,
                             .rule = Rule::delta});
-  const Positions one = contiguous_positions(1, 6);
+  const Positions one = Positions::run(6, 6);
   const auto matrix = oracle.input("map_matrix", one), before = oracle.input("prefix", one),
-             behind = oracle.input("prefix", contiguous_positions(2, 6));
+             behind = oracle.input("prefix", Positions::run(2 * 6, 6));
   ASSERT_EQ(matrix.size(), heads * d_k * d_k);
   LayerInputValues inputs(oracle.problem());
   for (std::int64_t head = 0; head < heads; ++head) {
@@ -66,9 +65,8 @@ TEST(LayerOracle, OfADeltaRuleHasPrefixesThatMatricesConnect) {
 TEST(LayerOracle, ZigzagRowsAreThoseOfTheirPositions) {
   const LayerShape softmax{4, 1, 2, 2, 4, GateKind::none};
   const LayerOracle oracle({Attention::softmax, softmax, 2, false, GateDraw::layer, 1});
-  const auto front = oracle.input("q", contiguous_positions(0, 4)),
-             back = oracle.input("q", contiguous_positions(1, 4));
-  const auto zigzag = oracle.input("q", zigzag_positions(0, 2, 4));
+  const auto front = oracle.input("q", Positions::run(0, 4)), back = oracle.input("q", Positions::run(4, 4));
+  const auto zigzag = oracle.input("q", Cut{Layout::zigzag, 2, 4}.positions(0));
   EXPECT_EQ(std::vector(zigzag.begin(), zigzag.begin() + 4), std::vector(front.begin(), front.begin() + 4));
   EXPECT_EQ(std::vector(zigzag.begin() + 4, zigzag.end()), std::vector(back.begin() + 4, back.end()));
 }
@@ -97,7 +95,7 @@ TEST(LayerOracle, UnitsOfWorkAndProcessesAddUpToTheWhole) {
     for (const char* name : {"o", "dq", "dk", "dv", "dg", "dbeta", "da", "db"}) {
       if (name == std::string("dbeta") && rule != Rule::delta) continue;
       if ((name == std::string("da") || name == std::string("db")) && rule != Rule::low_rank) continue;
-      const auto positions = contiguous_positions(1, 140);
+      const auto positions = Positions::run(140, 140);
       const auto all = whole.expected(name, positions), one = shared.expected(name, positions);
       const std::int64_t width = problem.width(name);
       ASSERT_EQ(all.size(), 3 * one.size());
@@ -112,7 +110,7 @@ TEST(LayerOracle, UnitsOfWorkAndProcessesAddUpToTheWhole) {
 TEST(LayerOracle, KnowsTheTermsOfAnOutput) {
   const LayerProblem problem{.share = {1, 2, 16, 3, 1, GateKind::none}, .ranks = 2, .seed = 3};
   const LayerOracle oracle(problem);
-  const auto first = contiguous_positions(0, 1);
+  const auto first = Positions::run(0, 1);
   const auto q = oracle.input("q", first), k = oracle.input("k", first), v = oracle.input("v", first);
   double squares = 0;
   for (int head : {0, 1}) {
@@ -132,7 +130,7 @@ TEST(LayerOracle, TermsOfAGateAreThoseOfLaterGatesToo) {
   const LayerProblem problem{
       .share = {8, 1, 4, 4, 1, GateKind::scalar}, .gates = GateDraw::strong, .seed = 7};
   const LayerOracle oracle(problem);
-  Positions at = contiguous_positions(0, 8);
+  Positions at = Positions::run(0, 8);
   double later = 0;
   for (at.first = 7; at.first > 0; --at.first) {
     const double terms = oracle.rms_of_terms("dg", at, 1);
@@ -143,7 +141,7 @@ TEST(LayerOracle, TermsOfAGateAreThoseOfLaterGatesToo) {
 
 TEST(LayerOracle, LooksForNoTermsInALargeLayer) {
   const LayerOracle oracle({.share = {2048, 1, 64, 64, 64, GateKind::vector}, .ranks = 1});
-  EXPECT_EQ(oracle.rms_of_terms("dg", contiguous_positions(0, 2048), 2048), 0);
+  EXPECT_EQ(oracle.rms_of_terms("dg", Positions::run(0, 2048), 2048), 0);
   EXPECT_EQ(oracle.norm_of_terms("dg", 0), 0);
 }
 
@@ -152,7 +150,7 @@ TEST(LayerOracle, HeadsThatShareKeysAddUpTheirGradients) {
   const LayerShape shared{10, 4, 3, 5, 4, GateKind::none, 2};
   const LayerProblem problem{Attention::softmax, shared, 2, false, GateDraw::layer, 5};
   const LayerOracle whole(problem), half(problem, {.heads = {2, 3}}), third(problem, {.heads = {3}});
-  const auto positions = contiguous_positions(1, 10);
+  const auto positions = Positions::run(10, 10);
   EXPECT_EQ(whole.input("k", positions).size(), 10 * 2 * 3);
   EXPECT_EQ(half.heads("dk"), std::vector<std::int64_t>{1});
   EXPECT_EQ(half.heads("o"), (std::vector<std::int64_t>{2, 3}));
@@ -172,7 +170,7 @@ TEST(LayerOracle, HeadsThatShareKeysAddUpTheirGradients) {
 /// The sum over heads of d_o . o, as a function of latent keys [tokens, d_k], by the reference.
 double loss(const LayerOracle& oracle, const std::vector<float>& keys) {
   const LayerShape& s = oracle.problem().share;
-  const auto positions = contiguous_positions(0, s.tokens);
+  const auto positions = Positions::run(0, s.tokens);
   const auto q = oracle.input("q", positions), d_o = oracle.input("d_o", positions);
   std::vector<double> k(keys.begin(), keys.end()), v, q_head;
   for (std::size_t i = 0; i < k.size(); ++i)
@@ -193,7 +191,7 @@ double loss(const LayerOracle& oracle, const std::vector<float>& keys) {
 TEST(LayerOracle, GradientsOfLatentKeysAreThoseOfTheirValuesToo) {
   const LayerShape latent{6, 3, 5, 3, 4, GateKind::none, 1, true};
   const LayerOracle oracle({Attention::softmax, latent, 1, false, GateDraw::layer, 5});
-  const auto positions = contiguous_positions(0, latent.tokens);
+  const auto positions = Positions::run(0, latent.tokens);
   const auto dk = oracle.expected("dk", positions);
   std::vector<float> k = oracle.input("k", positions);
   EXPECT_EQ(oracle.problem().width("v"), 0);
@@ -212,7 +210,7 @@ TEST(LayerOracle, WhatIsSavedIsOnlyKnownOfSolvedHeads) {
   const LayerShape softmax{4, 2, 2, 2, 4, GateKind::none};
   const LayerProblem problem{Attention::softmax, softmax, 2, false, GateDraw::layer, 1};
   const LayerOracle whole(problem), one(problem, {.heads = {1}});
-  const auto positions = contiguous_positions(1, 4);
+  const auto positions = Positions::run(4, 4);
   const auto lse = one.input("lse", positions);
   EXPECT_EQ(lse[0], 10);
   EXPECT_EQ(lse[1], whole.input("lse", positions)[1]);

@@ -76,13 +76,13 @@ std::map<std::string, std::vector<float>> run(const Layer& layer, int count, con
 /// in place of where the oracle has them.
 double greatest_error(const Layer& layer, const LayerOracle& oracle) {
   const auto got = run(layer, ranks, [&](const Buffer& buffer, int rank) {
-    return oracle.input(buffer.name, contiguous_positions(rank, tokens));
+    return oracle.input(buffer.name, Positions::run(rank * tokens, tokens));
   });
   double greatest = 0;
   for (const auto& [name, values] : got)
     if (!values.empty())
       greatest = std::max(
-          greatest, relative_error(values, oracle.expected(name, contiguous_positions(0, ranks * tokens),
+          greatest, relative_error(values, oracle.expected(name, Positions::run(0, ranks * tokens),
                                                            ranks * tokens)));
   return greatest;
 }

@@ -162,8 +162,8 @@ TEST(LayerSketches, HaveAPlaceForEveryTokenWhateverItsRank) {
   const LayerInputValues values(problem);
   LayerSketch straight, zigzag;
   for (int rank : {0, 1}) {
-    for (const auto& [sketch, positions] : {std::pair{&straight, contiguous_positions(rank, 4)},
-                                            std::pair{&zigzag, zigzag_positions(rank, 2, 4)}}) {
+    for (const auto& [sketch, positions] : {std::pair{&straight, Positions::run(rank * 4, 4)},
+                                            std::pair{&zigzag, Cut{Layout::zigzag, 2, 4}.positions(rank)}}) {
       std::vector<float> rows(problem.share.tokens * 2 * 3);
       values.fill("v", positions, 0, rows);
       sketch->begin("o", problem);

@@ -18,16 +18,17 @@ SoftmaxShape block(const Positions& q, const Positions& k, std::int64_t keys = t
 
 TEST(softmax_runs, own_block_is_one_causal_run_in_every_layout) {
   for (const Positions& own :
-       {contiguous_positions(2, tokens), zigzag_positions(1, 4, tokens), striped_positions(1, 4, tokens)})
+       {Positions::run(2 * tokens, tokens), Cut{Layout::zigzag, 4, tokens}.positions(1),
+        Cut{Layout::striped, 4, tokens}.positions(1)})
     EXPECT_THAT(mask_runs(block(own, own)), ElementsAre(MaskRun{0, tokens, tokens, true}));
 }
 
 TEST(softmax_runs, blocks_of_other_ranks_are_one_run) {
-  const auto zigzag = [](int rank) { return zigzag_positions(rank, 4, tokens); };
-  const auto striped = [](int rank) { return striped_positions(rank, 4, tokens); };
-  EXPECT_THAT(mask_runs(block(contiguous_positions(1, tokens), contiguous_positions(0, tokens))),
+  const auto zigzag = [](int rank) { return Cut{Layout::zigzag, 4, tokens}.positions(rank); };
+  const auto striped = [](int rank) { return Cut{Layout::striped, 4, tokens}.positions(rank); };
+  EXPECT_THAT(mask_runs(block(Positions::run(tokens, tokens), Positions::run(0, tokens))),
               ElementsAre(MaskRun{0, tokens, tokens, false}));
-  EXPECT_THAT(mask_runs(block(contiguous_positions(0, tokens), contiguous_positions(1, tokens))), IsEmpty());
+  EXPECT_THAT(mask_runs(block(Positions::run(0, tokens), Positions::run(tokens, tokens))), IsEmpty());
   EXPECT_THAT(mask_runs(block(zigzag(2), zigzag(1))), ElementsAre(MaskRun{0, tokens, tokens / 2, false}));
   EXPECT_THAT(mask_runs(block(zigzag(1), zigzag(2))),
               ElementsAre(MaskRun{tokens / 2, tokens / 2, tokens, false}));
@@ -38,7 +39,7 @@ TEST(softmax_runs, blocks_of_other_ranks_are_one_run) {
 
 TEST(softmax_runs, gathered_keys_are_a_run_for_each_piece_of_the_queries) {
   const std::int64_t half = tokens / 2, last = 7 * half;
-  EXPECT_THAT(mask_runs(block(zigzag_positions(1, 4, tokens), contiguous_positions(0, last), last)),
+  EXPECT_THAT(mask_runs(block(Cut{Layout::zigzag, 4, tokens}.positions(1), Positions::run(0, last), last)),
               ElementsAre(MaskRun{0, half, 2 * half, true}, MaskRun{half, half, last, true}));
 }
 
@@ -46,8 +47,9 @@ TEST(softmax_runs, gathered_keys_are_a_run_for_each_piece_of_the_queries) {
 TEST(softmax_runs, have_the_pairs_that_the_mask_leaves) {
   for (int queries = 0; queries < 4; ++queries)
     for (int keys = 0; keys < 4; ++keys)
-      for (const auto layout : {zigzag_positions, striped_positions}) {
-        const SoftmaxShape shape = block(layout(queries, 4, tokens), layout(keys, 4, tokens));
+      for (const auto layout : {Layout::zigzag, Layout::striped}) {
+        const SoftmaxShape shape =
+            block(Cut{layout, 4, tokens}.positions(queries), Cut{layout, 4, tokens}.positions(keys));
         std::int64_t pairs = 0;
         for (const MaskRun& run : mask_runs(shape)) {
           const std::int64_t hidden = run.causal ? run.queries * (run.queries - 1) / 2 : 0;
@@ -59,7 +61,7 @@ TEST(softmax_runs, have_the_pairs_that_the_mask_leaves) {
 
 TEST(softmax_runs, positions_with_no_such_mask_are_more_runs_than_asked_for) {
   const SoftmaxShape shape =
-      block(striped_positions(0, 4, tokens), contiguous_positions(0, 4 * tokens), 4 * tokens);
+      block(Cut{Layout::striped, 4, tokens}.positions(0), Positions::run(0, 4 * tokens), 4 * tokens);
   EXPECT_EQ(mask_runs(shape, 4).size(), 5U);
 }
 

@@ -12,21 +12,6 @@ namespace {
 using namespace baton;
 using namespace baton::test;
 
-TEST(Positions, LastOnesAreThoseOfTheLastTokens) {
-  const std::int64_t tokens = 6;
-  for (const Positions& all :
-       {contiguous_positions(2, tokens), zigzag_positions(1, 4, tokens), striped_positions(1, 4, tokens)})
-    for (std::int64_t count = 0; count <= tokens; ++count) {
-      const Positions last = all.last(count, tokens);
-      for (std::int64_t i = 0; i < count; ++i) EXPECT_EQ(last.at(i), all.at(tokens - count + i));
-      for (std::int64_t position = 0; position < 4 * tokens; ++position) {
-        std::int64_t visible = 0;
-        for (std::int64_t i = 0; i < count; ++i) visible += last.at(i) <= position;
-        EXPECT_EQ(last.visible(position, count), visible) << count;
-      }
-    }
-}
-
 TEST(SoftmaxSteps, QueriesThatSeeKeysAreTheLastOnes) {
   const int P = 4;
   Schedule s(0, P);

@@ -16,12 +16,6 @@
 namespace baton::test {
 namespace {
 
-using Layout = Positions (*)(std::int64_t rank, std::int64_t ranks, std::int64_t tokens);
-
-Positions contiguous(std::int64_t rank, std::int64_t, std::int64_t tokens) {
-  return contiguous_positions(rank, tokens);
-}
-
 /// One rank's tensors, gathered from and scattered to global positions.
 struct RankRows {
   Positions positions;
@@ -49,7 +43,7 @@ class SoftmaxRing {
   SoftmaxRing(const Tensors& x, const LayerShape& s, int count, Layout layout)
       : s_(s), tokens_(s.tokens / count) {
     for (int p = 0; p < count; ++p) {
-      const Positions at = layout(p, count, tokens_);
+      const Positions at = Cut{layout, count, tokens_}.positions(p);
       ranks_.push_back({at, gather(x.q, at, tokens_, s.heads * s.d_k),
                         gather(x.k, at, tokens_, s.heads * s.d_k), gather(x.v, at, tokens_, s.heads * s.d_v),
                         gather(x.d_o, at, tokens_, s.heads * s.d_v),
@@ -126,9 +120,9 @@ TEST(softmax_block, agrees_with_dense_softmax_in_every_layout) {
     const auto oracle = softmax_reference(tensors, shape);
     for (const int count : {1, 2, 3, 4, 8}) {
       for (const bool own_first : {true, false}) {
-        for (const auto& [name, layout] : {std::pair{"contiguous", Layout{contiguous}},
-                                           {"zigzag", zigzag_positions},
-                                           {"striped", striped_positions}})
+        for (const auto& [name, layout] : {std::pair{"contiguous", Layout::contiguous},
+                                           {"zigzag", Layout::zigzag},
+                                           {"striped", Layout::striped}})
           expect_close(SoftmaxRing(tensors, shape, count, layout).run(own_first), oracle, problem,
                        std::string("softmax ") + name + ", ranks " + std::to_string(count));
       }
@@ -141,7 +135,13 @@ TEST(softmax_block, agrees_with_dense_softmax_in_every_layout) {
 TEST(softmax_block, striped_tokens_balance_every_block) {
   for (int p = 0; p < 4; ++p)
     for (int j = 0; j < 4; ++j) {
-      const SoftmaxShape s{16, 16, 1, 1, 1, striped_positions(p, 4, 16), striped_positions(j, 4, 16)};
+      const SoftmaxShape s{16,
+                           16,
+                           1,
+                           1,
+                           1,
+                           Cut{Layout::striped, 4, 16}.positions(p),
+                           Cut{Layout::striped, 4, 16}.positions(j)};
       EXPECT_EQ(s.visible_pairs(), j <= p ? 16.0 * 17.0 / 2.0 : 16.0 * 15.0 / 2.0);
       EXPECT_EQ(s.q_positions.at(3), p + 12);
     }
@@ -182,7 +182,7 @@ Results<float> solved_block(const SoftmaxShape& s, const Tensors& x) {
 
 TEST(softmax_block, heads_that_share_keys_do_what_repeated_keys_do) {
   constexpr int shared = 3;
-  const SoftmaxShape whole{150, 140, 6, 8, 12, contiguous_positions(1, 150), contiguous_positions(0, 140)};
+  const SoftmaxShape whole{150, 140, 6, 8, 12, Positions::run(150, 150), Positions::run(0, 140)};
   SoftmaxShape grouped = whole;
   grouped.kv_heads = whole.heads / shared;
   const Tensors all = draw({{150, 6, 8, 12, 64, GateKind::none}, Gates::layer, 0.0F, 23});
@@ -204,8 +204,8 @@ TEST(softmax_block, heads_that_share_keys_do_what_repeated_keys_do) {
 
 TEST(softmax_block, latent_keys_do_what_copies_of_their_first_columns_do) {
   constexpr std::int64_t d_k = 9, d_v = 6, keys = 140;
-  const SoftmaxShape apart{
-      150, keys, 4, d_k, d_v, contiguous_positions(1, 150), contiguous_positions(0, keys), Dtype::f32, 2};
+  const SoftmaxShape apart{150,        keys, 4, d_k, d_v, Positions::run(150, 150), Positions::run(0, keys),
+                           Dtype::f32, 2};
   SoftmaxShape latent = apart;
   latent.latent = true;
   Tensors x = draw({{150, 4, d_k, d_v, 64, GateKind::none}, Gates::layer, 0.0F, 24});
@@ -229,7 +229,7 @@ TEST(softmax_block, large_scores_do_not_overflow) {
   Tensors tensors = draw(problem);
   for (float& q : tensors.q) q *= 50.0F;
   const auto oracle = softmax_reference(tensors, problem.shape);
-  const auto results = SoftmaxRing(tensors, problem.shape, 4, zigzag_positions).run(true);
+  const auto results = SoftmaxRing(tensors, problem.shape, 4, Layout::zigzag).run(true);
   EXPECT_LT(relative_error(results.o, oracle.o), 2e-5);
 }
 
@@ -238,7 +238,13 @@ TEST(softmax_block, visible_pairs_of_all_blocks_are_the_causal_triangle) {
   for (int p = 0; p < 4; ++p) {
     double of_rank = 0;
     for (int j = 0; j < 4; ++j) {
-      of_rank += SoftmaxShape{16, 16, 1, 1, 1, zigzag_positions(p, 4, 16), zigzag_positions(j, 4, 16)}
+      of_rank += SoftmaxShape{16,
+                              16,
+                              1,
+                              1,
+                              1,
+                              Cut{Layout::zigzag, 4, 16}.positions(p),
+                              Cut{Layout::zigzag, 4, 16}.positions(j)}
                      .visible_pairs();
     }
     EXPECT_EQ(of_rank, 64.0 * 65.0 / 2.0 / 4.0);
@@ -248,10 +254,12 @@ TEST(softmax_block, visible_pairs_of_all_blocks_are_the_causal_triangle) {
 }
 
 TEST(softmax_block, visible_pairs_are_those_that_each_query_sees) {
-  for (const Positions& queries : {contiguous_positions(1, 16), zigzag_positions(1, 4, 16),
-                                   zigzag_positions(1, 4, 16).last(12, 16), striped_positions(1, 4, 16)})
-    for (const Positions& keys : {contiguous_positions(0, 24), contiguous_positions(2, 24),
-                                  zigzag_positions(2, 3, 24), striped_positions(2, 4, 24)}) {
+  for (const Positions& queries :
+       {Positions::run(16, 16), Cut{Layout::zigzag, 4, 16}.positions(1),
+        Cut{Layout::zigzag, 4, 16}.positions(1).last(12, 16), Cut{Layout::striped, 4, 16}.positions(1)})
+    for (const Positions& keys :
+         {Positions::run(0, 24), Positions::run(2 * 24, 24), Cut{Layout::zigzag, 3, 24}.positions(2),
+          Cut{Layout::striped, 4, 24}.positions(2)}) {
       const SoftmaxShape s{queries.split == 4 ? 12 : 16, 24, 1, 1, 1, queries, keys};
       double pairs = 0;
       for (std::int64_t i = 0; i < s.q_tokens; ++i) pairs += static_cast<double>(s.visible(i));
@@ -263,8 +271,7 @@ TEST(softmax_block, visible_pairs_are_those_that_each_query_sees) {
 TEST(softmax_block, tensors_have_bytes_of_their_type_and_sums_have_four) {
   for (const std::int64_t heads : {2, 4})
     for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
-      const SoftmaxShape s{10,    20, heads, 3, 5, contiguous_positions(1, 20), contiguous_positions(0, 20),
-                           dtype, 2};
+      const SoftmaxShape s{10, 20, heads, 3, 5, Positions::run(20, 20), Positions::run(0, 20), dtype, 2};
       const auto row = static_cast<double>(10 * heads), element = static_cast<double>(bytes_of(dtype));
       const double q = row * 3, out = row * 5, d_o = out, k = 120, v = 200;
       EXPECT_EQ(SoftmaxBlock::bytes(s), element * (q + k + v) + 4 * (out + row));

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the tokens of ranks stand in the whole sequence.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace baton {
+
+/// Ascending positions of one rank's tokens in the whole sequence. The first `split` tokens start
+/// at `first`, the others at `second`, with a step of `stride`.
+struct Positions {
+  std::int64_t first = 0;
+  std::int64_t second = 0;
+  std::int64_t split = 0;
+  std::int64_t stride = 1;
+
+  /// Positions of `count` tokens that are one run of the sequence.
+  static Positions run(std::int64_t first, std::int64_t count) { return {first, 0, count}; }
+
+  /// The global position of local token t.
+  std::int64_t at(std::int64_t t) const {
+    return t < split ? first + t * stride : second + (t - split) * stride;
+  }
+
+  /// Number of tokens, among `tokens` ones, that stand at or before a global position. They are the
+  /// first ones.
+  std::int64_t visible(std::int64_t position, std::int64_t tokens) const {
+    return reached(position - first, split) + reached(position - second, tokens - split);
+  }
+
+  /// The positions of the last `count` of these `tokens` tokens.
+  Positions last(std::int64_t count, std::int64_t tokens) const {
+    const std::int64_t skipped = tokens - count;
+    if (skipped < split) return {at(skipped), second, split - skipped, stride};
+    return {at(skipped), 0, count, stride};
+  }
+
+ private:
+  /// Number of tokens at or before a position, among `count` ones of which the first is `ahead`
+  /// positions before it.
+  std::int64_t reached(std::int64_t ahead, std::int64_t count) const {
+    return ahead < 0 ? 0 : std::min(ahead / stride + 1, count);
+  }
+};
+
+/// How a sequence lies on the ranks: one run a rank; a piece from the front and its mirror from the
+/// back; or token by token in turn.
+enum class Layout { contiguous, zigzag, striped };
+
+/// A sequence cut over ranks that have as many tokens each.
+struct Cut {
+  Layout layout = Layout::contiguous;
+  std::int64_t ranks = 1;
+  std::int64_t tokens = 0;  ///< Tokens of a rank.
+
+  std::int64_t sequence() const { return ranks * tokens; }
+  /// Number of runs of the sequence that a rank has, if they are not strided.
+  int pieces() const { return layout == Layout::zigzag ? 2 : 1; }
+  /// Number of tokens of a rank's piece. With zigzag the piece from the front has the odd token.
+  std::int64_t piece(int i) const {
+    return layout != Layout::zigzag ? tokens : i == 0 ? tokens - tokens / 2 : tokens / 2;
+  }
+
+  /// The positions of the tokens of `rank`.
+  Positions positions(std::int64_t rank) const {
+    if (layout == Layout::striped) return {rank, 0, tokens, ranks};
+    if (layout == Layout::contiguous) return Positions::run(rank * tokens, tokens);
+    return {rank * piece(0), sequence() - (rank + 1) * piece(1), piece(0)};
+  }
+};
+
+}  // namespace baton
