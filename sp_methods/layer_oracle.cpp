@@ -60,7 +60,7 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::i
 
 std::vector<float> LayerOracle::input(const std::string& name, const Positions& positions) const {
   if (name == "prefix") return prefixes(positions);
-  if (name == "map_matrix") return matrices(positions.first);
+  if (name == "map_matrix") return matrices(positions);
   std::vector<float> rows(problem().share.tokens * problem().row(name));
   fill(name, positions, 0, rows);
   return rows;
@@ -170,13 +170,21 @@ const std::vector<float>& LayerOracle::state_before(std::int64_t token) const {
   return all;
 }
 
-std::vector<float> LayerOracle::matrices(std::int64_t token) const {
+std::vector<float> LayerOracle::matrices(const Positions& positions) const {
+  std::vector<float> all = matrices(positions.first, positions.split);
+  const std::vector<float> second = matrices(positions.second, problem().share.tokens - positions.split);
+  all.insert(all.end(), second.begin(), second.end());
+  return all;
+}
+
+std::vector<float> LayerOracle::matrices(std::int64_t token, std::int64_t tokens) const {
+  if (tokens == 0) return {};
   const LayerShape& share = problem().share;
   std::vector<float> all(share.heads * share.d_k * share.d_k);
   const auto start = std::lower_bound(problem().starts.begin(), problem().starts.end(), token);
-  if (start != problem().starts.end() && *start < token + share.tokens) return all;
+  if (start != problem().starts.end() && *start < token + tokens) return all;
   work_.for_each(static_cast<int>(share.heads), [&](int head) {
-    const HeadInputs in(inputs_, head, token, share.tokens);
+    const HeadInputs in(inputs_, head, token, tokens);
     const std::vector<double> matrix = matrix_of(in);
     std::copy(matrix.begin(), matrix.end(), all.begin() + head * share.d_k * share.d_k);
   });

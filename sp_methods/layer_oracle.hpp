@@ -73,8 +73,8 @@ class LayerOracle {
 
   /// The values of an input at `positions`, [tokens, heads, width] if it has rows. "prefix" is the
   /// state before each run of these tokens, [heads, d_k, d_v], or [heads, d_v, d_k] if maps have
-  /// matrices. "map_matrix" is the matrix [d_k, d_k] of each head by which these tokens, one run,
-  /// map a state.
+  /// matrices. "map_matrix" is the matrix [d_k, d_k] of each head by which each run of these tokens
+  /// maps a state.
   std::vector<float> input(const std::string& name, const Positions& positions) const;
 
   /// Expected values [tokens, solved heads, width] of the output called o, dq, dk, dv, dg, dbeta,
@@ -106,7 +106,8 @@ class LayerOracle {
                                const Positions& positions, std::int64_t tokens) const;
   const Results& squares_of_terms() const;
   std::vector<float> prefixes(const Positions& positions) const;
-  std::vector<float> matrices(std::int64_t token) const;
+  std::vector<float> matrices(const Positions& positions) const;
+  std::vector<float> matrices(std::int64_t token, std::int64_t tokens) const;
   const std::vector<float>& state_before(std::int64_t token) const;
 
   LayerInputValues inputs_;

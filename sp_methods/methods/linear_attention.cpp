@@ -74,9 +74,6 @@ int doubling_in_turn(const std::vector<int>& hops, int groups, int ranks) {
   return *std::max_element(done.begin(), done.end());
 }
 
-/// The scan of a chain of layers, which sends the states of all heads after one another.
-constexpr const char* link = "ring_scan";
-
 void exchange(Schedule& s, const LinearPass& pass, const Layer& layer, const std::string& scan, int group) {
   embed(s, scan, {pass.map(group), pass.incoming(group).state, layer.blocks});
 }
@@ -98,25 +95,6 @@ void record_pass(Schedule& s, LinearPass& pass, const Layer& layer, const std::s
   for (int g = 0; g < layer.groups; ++g) pass.record_outputs(g);
 }
 
-/// Records a chain whose link is the whole layer: nothing is computed before the state is there.
-void record_serial_chain(Schedule& s, LinearPass& pass, const Layer& layer) {
-  const int P = s.ranks(), r = s.rank();
-  for (int g = 0; g < layer.groups && r > 0; ++g) s.recv(pass.incoming(g).state, r - 1);
-  s.fence();
-  for (int g = 0; g < layer.groups; ++g) pass.record_local_states(g);
-  pass.record_overlappable();
-  for (int g = 0; g < layer.groups; ++g) pass.record_outputs(g);
-  s.fence();
-  for (int g = 0; g < layer.groups && r + 1 < P; ++g) {
-    Map carry = pass.map(g).only_state();
-    if (r > 0) {
-      carry = s.scratch_map("carry", carry).only_state();
-      s.combine(carry, pass.incoming(g), pass.map(g));
-    }
-    s.send(r + 1, carry.state);
-  }
-}
-
 /// The choices of one method. Without an exchange, each rank's tokens are a sequence of their own.
 struct Variant {
   std::string scan;
@@ -125,7 +103,7 @@ struct Variant {
   bool corrects = false;
 
   std::string scan_of(const Layer& layer) const {
-    if (placement == ExchangePlacement::serial_chain) return link;
+    if (placement == ExchangePlacement::serial_chain) return serial_scan;
     return layer.scan.empty() ? scan : layer.scan;
   }
 };
@@ -139,7 +117,7 @@ std::unique_ptr<LinearPass> run(Schedule& s, const PassInputs& inputs, const std
       placement != ExchangePlacement::serial_chain)
     placement = ExchangePlacement::serial;
   if (placement == ExchangePlacement::serial_chain)
-    record_serial_chain(s, *pass, layer);
+    record_link(s, *pass);
   else
     record_pass(s, *pass, layer, scan, placement);
   return pass;
@@ -197,17 +175,8 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, const Variant&
   return Cost{layer.groups * sent->bytes, hops};
 }
 
-/// True if `scan` is a library's or written by hand; such scans take decays alone.
-bool is_native(const std::string& scan) {
-  return !scan.empty() && !build(find_collective(scan), {1, 1, 1, 1}, 0, {.ranks = 2}).natives().empty();
-}
-
 Refusal unsupported(const Layer& layer, const Variant& variant) {
-  if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
-    return reason;
-  if (has_matrices(layer.rule) && is_native(variant.scan_of(layer)))
-    return "the native " + layer.scan + " takes diagonal maps, not those of a " + to_string(layer.rule) +
-           " rule";
+  if (Refusal reason = unsupported_maps(layer, variant.scan_of(layer))) return reason;
   if (layer.share.heads % layer.groups == 0) return {};
   return std::to_string(layer.share.heads) + " heads cannot be cut into " + std::to_string(layer.groups) +
          " groups";

@@ -35,6 +35,12 @@ struct PassInputs {
   /// Memory for the gradient of the state behind this rank, shaped like `prefix`; memory of the
   /// pass's own if empty.
   Slice suffix = {};
+  /// Memory for the map of all heads, decay before state, of a pass with one group; memory of the
+  /// pass's own if empty.
+  Slice map = {};
+  /// The matrices of the tokens' map, which a pass of the gradient alone reads; an input of the
+  /// schedule if empty.
+  Slice matrices = {};
   bool is_backward = false;
   bool is_first = false;  ///< True if no rank is earlier, so that the prefix is zero.
   bool is_last = false;   ///< True if no rank is later, so that no state gradient comes in.
@@ -47,6 +53,12 @@ struct PassInputs {
   /// them, while the states travel. Otherwise it makes outputs from the state that came.
   bool corrects = false;
 };
+
+/// A map of the shape of `like` in the memory `packed`, decay before state.
+inline Map map_in(const Slice& packed, const Map& like) {
+  const std::int64_t decays = like.decay_count();
+  return {packed.part(0, decays), packed.part(decays, like.state.count), like.row, like.form};
+}
 
 /// One pass of one rank.
 class LinearPass {
@@ -78,6 +90,8 @@ class LinearPass {
   const Map& map(int group) const { return groups_[group].map; }
   /// The place where the group's state from other ranks must arrive.
   const Map& incoming(int group) const { return groups_[group].incoming; }
+  /// True if a state comes in, or in a backward pass the gradient of one.
+  bool state_comes_in() const { return !(is_backward() ? inputs_.is_last : inputs_.is_first); }
 
  protected:
   /// The heads of one group, and the states that it exchanges.
@@ -101,7 +115,9 @@ class LinearPass {
     for (int g = 0; g < inputs.layer.groups; ++g) {
       const Map incoming{{}, all.block(g, inputs.layer.groups, state), shape.row(), form};
       const Work work{(incoming.state.offset - all.offset) / state, incoming.state.count / state, 1};
-      Map map = maps == nullptr ? schedule.scratch_map("map", incoming) : maps->map(g);
+      Map map = maps != nullptr      ? maps->map(g)
+                : inputs.map.empty() ? schedule.scratch_map("map", incoming)
+                                     : map_in(inputs.map, incoming);
       map.form = form;
       groups_.push_back({work, map, incoming});
     }
@@ -117,10 +133,7 @@ class LinearPass {
     return inputs_.is_first ? Slice{} : inputs_.prefix.block(group, groups(), share().d_k * share().d_v);
   }
   /// The group's state that the exchange brought; empty if none comes in.
-  Slice arrived(int group) const {
-    const bool is_outermost = is_backward() ? inputs_.is_last : inputs_.is_first;
-    return is_outermost ? Slice{} : incoming(group).state;
-  }
+  Slice arrived(int group) const { return state_comes_in() ? incoming(group).state : Slice{}; }
 
   Schedule& schedule_;
 

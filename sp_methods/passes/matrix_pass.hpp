@@ -63,7 +63,9 @@ class MatrixPass : public LinearPass {
     if (corrects_ && !inputs.is_first)
       correction_ = schedule.scratch("correction", own.tokens * own.heads * own.d_k, inputs.layer.dtype);
     if (is_backward() && inputs.forward == nullptr && makes_.matrix)
-      kept_ = saved_for_backward(schedule, inputs.layer, "map_matrix", own.heads * own.d_k * own.d_k);
+      kept_ = inputs.matrices.empty()
+                  ? saved_for_backward(schedule, inputs.layer, "map_matrix", own.heads * own.d_k * own.d_k)
+                  : inputs.matrices;
   }
 
   void record_local_states(int g) override {

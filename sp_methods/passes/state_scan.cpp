@@ -42,4 +42,32 @@ MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& l
   return use;
 }
 
+Refusal unsupported_maps(const Layer& layer, const std::string& scan) {
+  if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
+    return reason;
+  const bool is_native =
+      !scan.empty() && !build(find_collective(scan), {1, 1, 1, 1}, 0, {.ranks = 2}).natives().empty();
+  if (!has_matrices(layer.rule) || !is_native) return {};
+  return "the native " + scan + " takes diagonal maps, not those of a " + to_string(layer.rule) + " rule";
+}
+
+void record_link(Schedule& s, LinearPass& pass) {
+  const int P = s.ranks(), r = s.rank();
+  for (int g = 0; g < pass.groups() && r > 0; ++g) s.recv(pass.incoming(g).state, r - 1);
+  s.fence();
+  for (int g = 0; g < pass.groups(); ++g) pass.record_local_states(g);
+  pass.record_overlappable();
+  for (int g = 0; g < pass.groups(); ++g) pass.record_outputs(g);
+  s.fence();
+  for (int g = 0; g < pass.groups() && r + 1 < P; ++g) s.send(r + 1, state_behind(s, pass, g).state);
+}
+
+Map state_behind(Schedule& s, const LinearPass& pass, int group) {
+  const Map own = pass.map(group).only_state();
+  if (!pass.state_comes_in()) return own;
+  const Map carry = s.scratch_map("carry", own).only_state();
+  s.combine(carry, pass.incoming(group), pass.map(group));
+  return carry;
+}
+
 }  // namespace baton

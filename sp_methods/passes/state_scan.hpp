@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exclusive scan that carries the states of a pass: what it costs, and what it reads.
+// The exclusive scan that carries the states of a pass: what it costs, what it reads, and what it
+// refuses. The serial chain of whole passes, which needs no scan beside them.
 #pragma once
 
 #include <cstdint>
@@ -25,5 +26,19 @@ std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& 
 /// The parts of the map of the rank of `schedule` that `scan` reads once it is embedded. A rank
 /// between the first and the last one counts both parts.
 MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& layer, Direction direction);
+
+/// The reason why `scan`, or the kernels around it, cannot take the maps of this layer; empty if
+/// they can. Natives take decays alone.
+Refusal unsupported_maps(const Layer& layer, const std::string& scan);
+
+/// The scan whose states, sent rank by rank, are those of a serial chain.
+inline constexpr const char* serial_scan = "ring_scan";
+
+/// Records a link of a serial chain: receives the states of all groups, does all work of the pass,
+/// and sends the states behind it.
+void record_link(Schedule& schedule, LinearPass& pass);
+
+/// The group's state behind the tokens of a pass, once the state before them is there.
+Map state_behind(Schedule& schedule, const LinearPass& pass, int group);
 
 }  // namespace baton

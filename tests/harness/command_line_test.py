@@ -260,10 +260,10 @@ class Operators(unittest.TestCase):
         wanted = ["--packed", "9", "--heads", "4", "--d-k", "8", "--d-v", "8", "--tokens", "20", "--chunk", "8",
                   "-n", "3", "-w", "1"]
         for attention in ("linear", "rwkv7"):
-            rows = self.records("--methods", "zeco,lasp2,ulysses", "--attention", attention, "--ranks", "2", layer=wanted)
-            self.assertEqual([(r["wrong"], r["packed"]) for r in rows], [(0, 9)] * 3)
-        zigzag, softmax = self.records("--methods", "zeco_zigzag,all_gather_kv", "--ranks", "2", layer=wanted, code=6)
-        for r in (zigzag, softmax):
+            rows = self.records("--methods", "zeco,lasp2,zeco_zigzag,ulysses", "--attention", attention, "--ranks", "2", layer=wanted)
+            self.assertEqual([(r["wrong"], r["packed"]) for r in rows], [(0, 9)] * 4)
+        chunkwise, softmax = self.records("--methods", "chunkwise_local,all_gather_kv", "--ranks", "2", layer=wanted, code=6)
+        for r in (chunkwise, softmax):
             self.assertEqual(r["skipped"], "it takes one document, not packed ones")
 
     def test_bad_input(self):

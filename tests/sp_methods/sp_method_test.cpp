@@ -124,19 +124,20 @@ TEST(SpMethods, OnlyTextsOfARuleTakeIt) {
   Layer delta = layer(Pass::both);
   for (const Rule rule : {Rule::low_rank, Rule::delta}) {
     delta.rule = rule;
-    for (const char* method : {"chunkwise_local", "zeco_zigzag", "lasp2_zigzag", "ring_attention"})
+    for (const char* method : {"chunkwise_local", "ring_attention"})
       EXPECT_EQ(find_method(method).unsupported(delta, 2).reason(),
                 std::string("its text has the decay rule, not the ") + to_string(rule) + " rule")
           << method;
     for (const char* method : {"zeco", "zeco_corrected", "lasp1", "lasp2", "linear_doubling",
-                               "linear_two_shot", "ulysses", "local"})
+                               "linear_two_shot", "ulysses", "local", "zeco_zigzag"})
       EXPECT_EQ(find_method(method).unsupported(delta, 2).reason(), "") << method;
   }
   EXPECT_EQ(find_method("zeco_corrected").unsupported(layer(Pass::both), 2).reason(),
             "its text has the delta rule, not the decay rule");
   delta.scan = "mpi_exscan";
-  EXPECT_EQ(find_method("zeco").unsupported(delta, 2).reason(),
-            "the native mpi_exscan takes diagonal maps, not those of a delta rule");
+  for (const char* method : {"zeco", "zeco_zigzag"})
+    EXPECT_EQ(find_method(method).unsupported(delta, 2).reason(),
+              "the native mpi_exscan takes diagonal maps, not those of a delta rule");
 }
 
 /// How many elements the delta_map steps of a rank write: of matrices, and of states.
