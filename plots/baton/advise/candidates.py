@@ -2,6 +2,7 @@
 """What competes: the softmax methods, the linear ones, and a hybrid of both as some models have it."""
 
 from baton import fastest, results, stacks
+from baton.operators import is_softmax
 
 SOFTMAX, LINEAR, HYBRID = TITLES = ("softmax", "linear", "hybrid")
 
@@ -9,7 +10,8 @@ SOFTMAX, LINEAR, HYBRID = TITLES = ("softmax", "linear", "hybrid")
 def comparisons(records, move=None):
     """Returns {title: [stacks.Stack]} of the methods that run, each in its published form. `move` is the record of
     hidden states on their way between layouts, or None."""
-    of_kind = {kind: [one for one in records if competes(one) and one["attention"] == kind] for kind in (SOFTMAX, LINEAR)}
+    of_kind = {kind: [one for one in records if competes(one) and is_softmax(one) == (kind == SOFTMAX)]
+               for kind in (SOFTMAX, LINEAR)}
     layers = {kind: [stacks.Stack(one["name"], one["layout"], [(1, one)]) for one in found]
               for kind, found in of_kind.items()}
     return {**layers, HYBRID: list(stacks.all_of(of_kind[SOFTMAX], of_kind[LINEAR], move))}

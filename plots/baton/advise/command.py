@@ -8,12 +8,15 @@ import sys
 import textwrap
 
 from baton import fastest, program, results, stacks, words
-from baton.advise import candidates
+from baton.advise import candidates, layouts
 from baton.advise.simulator import Question, Refused, Simulator, topology_of
 
-USAGE = "./run advise --topology FILE --tokens N --heads H [--kv-heads G] --ranks P [--width D] [--pass W] [--dtype T]"
+USAGE = ("./run advise --topology FILE --tokens N --heads H [--kv-heads G] --ranks P [--width D] [--pass W] [--dtype T] "
+         "[--attention A] [--layouts]")
 EPILOG = """Three lines: softmax attention, linear attention, and a hybrid of one softmax layer and three linear ones, whose
-tokens lie alike or move between layers. All times are simulated. docs/topologies.md says what the words mean."""
+tokens lie alike or move between layers. With --layouts, how long the hybrid takes for each layout of its tokens, at every
+number of --tokens. All times are simulated. docs/topologies.md says what the words mean."""
+ATTENTIONS = ("linear", "gdn", "kda", "deltanet", "rwkv7")
 UNITS = {"": 1, "K": 2**10, "M": 2**20}
 MIB = 2**20
 COLUMNS = 100
@@ -26,8 +29,12 @@ def main(arguments):
     if options.check:
         topology_of(options.topology)
         return
-    question = Question(options.topology, options.tokens, options.heads, options.kv_heads, options.width, options.ranks,
-                        options.dtype, options.which)
+    question = Question(options.topology, options.tokens[0], options.heads, options.kv_heads, options.width, options.ranks,
+                        options.dtype, options.which, options.attention)
+    if options.layouts:
+        rows = {tokens: layouts.fastest_of(options.programs, question._replace(tokens=tokens)) for tokens in options.tokens}
+        print(layouts.as_json(rows) if options.json else "\n".join(layouts.lines(question, rows)))
+        return
     simulator = Simulator(options.programs, question)
     records, move = simulator.all_methods(), simulator.move()
     if options.json:
@@ -46,7 +53,7 @@ class Parser(argparse.ArgumentParser):
 def arguments_of(given):
     parser = Parser(prog="./run advise", usage=USAGE, description=__doc__, epilog=EPILOG, allow_abbrev=False)
     parser.add_argument("--topology", required=True, metavar="FILE", help="the machine: a file of topologies/, or your own")
-    parser.add_argument("--tokens", required=True, type=count, metavar="N", help="tokens a rank; 8K is 8192")
+    parser.add_argument("--tokens", required=True, type=counts, metavar="N", help="tokens a rank; 8K is 8192; a list for --layouts")
     parser.add_argument("--heads", required=True, type=count, metavar="H", help="heads of the queries")
     parser.add_argument("--kv-heads", type=count, metavar="G", help="heads of keys and values (default: as many)")
     parser.add_argument("--ranks", required=True, type=count, metavar="P")
@@ -54,13 +61,22 @@ def arguments_of(given):
     parser.add_argument("--pass", dest="which", choices=("forward", "backward", "both"), default="both",
                         help="default: both")
     parser.add_argument("--dtype", choices=("bf16", "f32"), default="bf16", help="of the tensors (default: bf16)")
+    parser.add_argument("--attention", choices=ATTENTIONS, default="linear", metavar="A",
+                        help=f"of the linear layers: {', '.join(ATTENTIONS)} (default: linear)")
+    parser.add_argument("--layouts", action="store_true", help="the hybrid by the layout of its tokens")
     parser.add_argument("--programs", default="build/cpu/bin", metavar="DIR", help="where the benches are")
     parser.add_argument("--json", action="store_true", help="print the times of all candidates as JSON")
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments alone, before a build
     options = parser.parse_args(given)
     if options.ranks < 2:
         raise Refused("--ranks: one rank exchanges nothing, so there is nothing to advise; give 2 or more")
+    if len(options.tokens) > 1 and not options.layouts:
+        raise Refused("--tokens: one number, or a list with --layouts")
     return options
+
+
+def counts(text):
+    return [count(one) for one in text.split(",")]
 
 
 def count(text):

@@ -15,8 +15,10 @@ from baton.upgrade import renamed
 FREE = {"latency_seconds": 0, "overhead_seconds": 0, "bytes_per_second": 1e18}  # a link that takes no time
 KEPT = ("moved_by", "source")  # the keys of a link that say nothing of its time
 
-# A layer on a machine. `tokens` are those of a rank; `kv_heads` are those of softmax layers, None for as many as `heads`.
-Question = collections.namedtuple("Question", "topology tokens heads kv_heads width ranks dtype which")
+# A layer on a machine. `tokens` are those of a rank; `kv_heads` are those of softmax layers, None for as many as `heads`;
+# `attention` is the kind of linear layers, a word of operator_bench.
+Question = collections.namedtuple("Question", "topology tokens heads kv_heads width ranks dtype which attention",
+                                  defaults=("linear",))
 
 
 class Refused(results.ResultsError):
@@ -34,7 +36,7 @@ class Simulator:
         """Returns the records of all methods, in the blocks that the model chooses. Throws Refused."""
         found = self.run(self.question.topology, True, "--methods", "all")
         linear = [one["name"] for one in found if not is_softmax(one)]
-        if self.question.kv_heads is None or not linear:
+        if (self.question.kv_heads, self.question.attention) == (None, "linear") or not linear:
             return found
         return [one for one in found if is_softmax(one)] + self.run(
             self.question.topology, False, "--methods", ",".join(linear))
@@ -61,8 +63,8 @@ class Simulator:
             return None
         return {**record, "exposed_seconds": record["median_seconds"], "free_seconds": 0.0}
 
-    def run(self, topology, with_kv_heads, *words):
-        return self.records_of("operator", topology, *flags(self.question, with_kv_heads), *words)
+    def run(self, topology, of_softmax, *words):
+        return self.records_of("operator", topology, *flags(self.question, of_softmax), *words)
 
     def records_of(self, bench, topology, *words):
         return simulated(self.programs, bench, topology, *words)
@@ -84,11 +86,14 @@ def simulated(programs, bench, topology, *words):
         return results.load([path], bench)
 
 
-def flags(question, with_kv_heads):
+def flags(question, of_softmax):
+    """The flags of softmax layers or of linear ones."""
     fixed = {"--tokens": question.tokens, "--heads": question.heads, "--d-k": question.width, "--d-v": question.width,
              "--ranks": question.ranks, "--dtype": question.dtype, "--pass": question.which}
-    if question.kv_heads is not None and with_kv_heads:
+    if question.kv_heads is not None and of_softmax:
         fixed["--kv-heads"] = question.kv_heads
+    if question.attention != "linear" and not of_softmax:
+        fixed["--attention"] = question.attention
     return [word for flag, value in fixed.items() for word in (flag, str(value))]
 
 
