@@ -35,9 +35,10 @@ def lines(question, rows):
         yield f"{tokens:>13,} " + " ".join(f"{cell:>11}" for cell in cells) + f"  {row[winner(row)].name}"
     for layout, group in itertools.groupby(sorted(rows), key=lambda tokens: winner(rows[tokens])):
         first, *_ = tokens = list(group)
-        beyond = [one for one in tokens if is_beyond_doubt(rows[one])]
+        beyond = [f"{one:,}" for one in tokens if is_beyond_doubt(rows[one])]
         yield (f"{TITLES[layout]} takes least time at {first:,}" + (f" to {tokens[-1]:,}" if len(tokens) > 1 else "") +
-               f" tokens a rank, by more than {100 * fastest.TYPICAL_ERROR:.0f} % at " + (words.names(map("{:,}".format, beyond)) or "none"))
+               f" tokens a rank; its lead is {'beyond' if beyond else 'within'} the simulator's error of "
+               f"{100 * fastest.TYPICAL_ERROR:.0f} %" + (f" at {words.names(beyond)}" if beyond else ""))
 
 
 def winner(row):

@@ -29,16 +29,16 @@ class Layouts(unittest.TestCase):
     def test_it_says_from_how_many_tokens_a_layout_takes_least_time(self):
         rows = {512: row(2.0, 3.0, 1.0), 1024: row(2.0, 3.0, 1.9), 2048: row(2.0, 1.0, 3.0)}
         self.assertEqual(self.said(rows)[-2:], [
-            "zigzag takes least time at 512 to 1,024 tokens a rank, by more than 23 % at 512",
-            "moved takes least time at 2,048 tokens a rank, by more than 23 % at 2,048"])
+            "zigzag takes least time at 512 to 1,024 tokens a rank; its lead is beyond the simulator's error of 23 % at 512",
+            "moved takes least time at 2,048 tokens a rank; its lead is beyond the simulator's error of 23 % at 2,048"])
 
     def test_a_difference_that_the_simulator_cannot_tell_is_none(self):
-        self.assertTrue(self.said({512: row(1.1, 1.2, 1.0)})[-1].endswith("by more than 23 % at none"))
+        self.assertTrue(self.said({512: row(1.1, 1.2, 1.0)})[-1].endswith("its lead is within the simulator's error of 23 %"))
 
     def test_a_layout_that_no_hybrid_has_is_left_out(self):
         line, last = self.said({512: row(2.0, None, 1.0)})[-2:]
         self.assertEqual(line.split(), ["512", "2.00", "ms", "-", "1.00", "ms", "a_zigzag"])
-        self.assertIn("by more than 23 % at 512", last)
+        self.assertIn("beyond the simulator's error of 23 % at 512", last)
 
     def test_as_json_every_layout_has_its_time(self):
         found, = json.loads(layouts.as_json({512: row(2.0, None, 1.0)}))
