@@ -76,11 +76,12 @@ void add_to_columns(std::vector<double>& dk, const std::vector<double>& dv, cons
 /// Solves a unit of softmax attention: some blocks of queries.
 void solve_queries(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work) {
   const QueryTurn turn{work.unit, work.units};
-  const SoftmaxOutputs out = softmax_reference_forward(reference(head), head.shape, turn);
+  const SoftmaxOutputs out = softmax_reference_forward(reference(head), head.shape, turn, head.mask);
   sums.add("o", out.o, work.unit);
   sums.add("lse", out.lse, work.unit);
   if (!has_gradients) return;
-  ReferenceGradients gradients = softmax_reference_backward(reference(head), head.d_o, head.shape, turn);
+  ReferenceGradients gradients =
+      softmax_reference_backward(reference(head), head.d_o, head.shape, turn, head.mask);
   if (head.shape.latent) add_to_columns(gradients.dk, std::exchange(gradients.dv, {}), head.shape);
   sums.add("dq", gradients.dq, work.unit);
   sums.add("dk", gradients.dk, work.unit);
@@ -94,6 +95,7 @@ HeadInputs::HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::i
     : attention(inputs.problem().attention),
       rule(inputs.problem().rule),
       shape(inputs.problem().share),
+      mask(inputs.problem().mask),
       // Kernels of bf16 tensors round these numbers again and again, and keep states in f32.
       rounding(inputs.problem().dtype == Dtype::bf16 ? 0 : key) {
   shape.tokens = tokens;

@@ -31,6 +31,7 @@ struct HeadInputs {
   Attention attention;
   Rule rule;
   LayerShape shape;
+  Mask mask;
   std::uint64_t rounding = 0;
   std::vector<double> q, k, v, g, d_o, beta, a, b;
   /// The state before the tokens and the gradient of the state behind them, [d_k, d_v] each, of

@@ -57,6 +57,8 @@ struct LayerProblem {
   /// True if the gates of a document's first token are closed_gate, so that local work needs to
   /// know of no start.
   bool has_closed_gates = false;
+  /// The keys that queries of softmax attention see.
+  Mask mask = {};
 
   /// The positions, ascending, at which a sequence starts, and the end of the last one.
   std::vector<std::int64_t> edges() const;

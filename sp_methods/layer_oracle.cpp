@@ -26,7 +26,9 @@ double oracle_flop(const LayerProblem& problem) {
   const double of_linear = problem.rule == Rule::low_rank ? 49 : problem.rule == Rule::delta ? 37 : 25;
   if (problem.attention == Attention::linear)
     return of_linear * tokens * static_cast<double>(share.d_k * share.d_v);
-  return 3.5 * tokens * static_cast<double>(problem.sequence()) * static_cast<double>(share.d_k + share.d_v);
+  const double of_pairs = problem.mask.kind == MaskKind::full ? 7 : 3.5;
+  return of_pairs * tokens * static_cast<double>(problem.sequence()) *
+         static_cast<double>(share.d_k + share.d_v);
 }
 
 LayerOracle::LayerOracle(const LayerProblem& problem, const OracleWork& work, std::uint64_t rounding)

@@ -31,7 +31,7 @@ enum class Pass { forward, backward, both };
 /// Without an exchange each rank's tokens are a sequence of their own.
 enum class Mode { overlapped, exposed, compute_only };
 
-/// The attention of a layer: linear attention, or causal softmax attention.
+/// The attention of a layer: linear attention, or softmax attention.
 enum class Attention { linear, softmax };
 
 /// How a token of linear attention changes the state. Gated linear attention lets it decay and adds
@@ -51,6 +51,7 @@ const char* to_string(Pass pass);
 const char* to_string(Mode mode);
 const char* to_string(Attention attention);
 const char* to_string(GateKind gate);
+const char* to_string(MaskKind mask);
 const char* to_string(Rule rule);
 /// The attention of a layer in users' words: softmax, linear, and of a delta rule kda, gdn or
 /// deltanet, for a gate a channel, a gate a head or none; rwkv7 for a low-rank rule.
@@ -98,6 +99,8 @@ struct Layer {
   /// Positions, ascending, at which packed documents start in the tokens of all ranks. No state
   /// passes a start; if there is none, all tokens are one document.
   std::vector<std::int64_t> starts = {};
+  /// The keys that queries of softmax attention see; the state of linear attention is causal.
+  Mask mask = {};
 
   /// Keeps states within documents: cuts the chunks of `share`, whose first token is at position
   /// `first`, at the starts. Segmented work needs no cut: its inputs have closed gates there.
@@ -193,8 +196,8 @@ struct SpMethod {
   /// ignores the direction of the split.
   std::function<std::optional<Cost>(const Layer&, const Split&)> claim;
   /// The reason why the method cannot run a layer on `ranks` ranks; empty if it can. May be null.
-  /// Once registered, linear attention also refuses fewer heads of keys than of queries, and latent
-  /// keys.
+  /// Once registered, linear attention also refuses fewer heads of keys than of queries, latent
+  /// keys, and masks that are not causal.
   std::function<Refusal(const Layer&, int ranks)> unsupported;
   /// The tokens that a rank works on. A method that does not cut the sequence exchanges nothing, so
   /// all its modes are one.

@@ -15,6 +15,7 @@ const Choices<Pass> pass_choices{
     {"forward", Pass::forward}, {"backward", Pass::backward}, {"both", Pass::both}};
 const Choices<GateKind> gate_kind_choices{
     {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
+const Choices<MaskKind> mask_choices{{"causal", MaskKind::causal}, {"full", MaskKind::full}};
 const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
                                           {"mixed", GateDraw::mixed},
                                           {"strong", GateDraw::strong},
@@ -76,6 +77,9 @@ void declare(Flags& flags, RawOperators& raw) {
   flags.begin(FlagGroup::sizes);
   layers.add<std::int64_t>("packed", {0}, [](AskedLayer& one, auto mean) { one.draw.packing.mean = mean; })
       .tokens(0);
+  layers.add("mask", {"causal"}, words_of(mask_choices), [](AskedLayer& one, const std::string& word) {
+    one.layer.mask.kind = value_of(mask_choices, word);
+  });
   layers
       .add<std::int64_t>("tokens", {8192},
                          [](AskedLayer& one, auto count) { one.layer.share.tokens = count; })

@@ -125,7 +125,8 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
           .dtype = layer_.dtype,
           .rule = layer_.rule,
           .starts = packed(layer_, static_cast<int>(ranks)).starts,
-          .has_closed_gates = layer_.segmented};
+          .has_closed_gates = layer_.segmented,
+          .mask = layer_.mask};
 }
 
 std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& problem,
@@ -195,6 +196,7 @@ AxisValues OperatorWorkload::axes() const {
   const bool has_word = has_matrices(layer_.rule);
   const AttentionFlops flops =
       attention_flops(method_.attention, layer_.rule, share.heads, share.d_k, share.d_v);
+  const double of_mask = layer_.mask.kind == MaskKind::full ? 2 : 1;  // of the pairs of a causal mask
   const double passes = layer_.pass == Pass::forward ? 1 : layer_.pass == Pass::backward ? 2 : 3;
   AxisValues all{{"bench", "operator", in_record_alone},
                  {"name", method_.name, in_name},
@@ -205,12 +207,13 @@ AxisValues OperatorWorkload::axes() const {
                  {"pass", to_string(layer_.pass)},
                  {"attention", attention(), has_word ? in_all : in_contest},
                  {"flops_per_token", passes * flops.per_token, in_record_alone},
-                 {"flops_per_pair", passes * flops.per_pair, in_record_alone}};
+                 {"flops_per_pair", passes * of_mask * flops.per_pair, in_record_alone}};
   for (AxisValue one : axes_of(share, draw_)) {
     if (has_word && one.key == "gate") one.parts = in_record_alone;
     all.add(one);
   }
-  all.add({{"groups", layer_.groups},
+  all.add({{"mask", to_string(layer_.mask.kind)},
+           {"groups", layer_.groups},
            {"dtype", to_string(layer_.dtype)},
            {"kernel", kernel().first, is_by_cudnn() ? in_all : in_record_alone, "kernel:cudnn"},
            {"kernel_version", kernel().second, in_record_alone}});

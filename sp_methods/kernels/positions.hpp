@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tokens of ranks stand in the whole sequence.
+// Where the tokens of ranks stand in the whole sequence, and which of them a query sees.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace baton {
 
@@ -42,6 +43,25 @@ struct Positions {
   std::int64_t reached(std::int64_t ahead, std::int64_t count) const {
     return ahead < 0 ? 0 : std::min(ahead / stride + 1, count);
   }
+};
+
+/// The keys that a query of softmax attention sees: those up to its own, or all.
+enum class MaskKind { causal, full };
+
+/// The keys of a sequence that a query at position p sees: those at the positions lower(p) to
+/// upper(p). Neither end falls as p grows, so each query sees one run of keys whose positions
+/// ascend.
+struct Mask {
+  MaskKind kind = MaskKind::causal;
+  /// The position behind the last token. A full mask hides keys from there on, which are padding.
+  std::int64_t end = std::numeric_limits<std::int64_t>::max();
+
+  static std::int64_t lower(std::int64_t /*position*/) { return 0; }
+  std::int64_t upper(std::int64_t position) const { return kind == MaskKind::causal ? position : end - 1; }
+  /// The least position of a query that may see a key at `position`.
+  std::int64_t first_query(std::int64_t position) const { return kind == MaskKind::causal ? position : 0; }
+
+  bool operator==(const Mask&) const = default;
 };
 
 /// How a sequence lies on the ranks: one run a rank; a piece from the front and its mirror from the

@@ -2,7 +2,7 @@
 // The contracts of Ring Attention's elementwise steps and of its softmax kernels. Those of its
 // linear form are in left_product.hpp.
 //
-// A softmax block is causal attention of one rank's queries against one block of keys:
+// A softmax block is attention of one rank's queries against one block of keys:
 //
 //   block:      out = softmax(s q k^T) v over visible keys,  lse = log of the sum of e^{s q k^T}
 //               a query that sees no key of the block has out = 0 and lse = -inf
@@ -12,8 +12,9 @@
 //   gradients:  p = e^{s q k^T - lse}        dv += p^T d_o        dz = p (.) (d_o v^T - delta)
 //               dq += s dz k                 dk += s dz^T q
 //
-// Positions ascend, so the keys that a query sees are the first so many of the block. Several heads
-// of queries may share one of keys and values, whose gradients are then sums over these heads.
+// Positions ascend and all masks begin with the sequence (Mask::lower), so the keys that a query
+// sees are the first so many of the block. Several heads of queries may share one of keys and
+// values, whose gradients are then sums over these heads.
 // Latent keys hold their values: v is the first d_v columns of k, and dv is added to those of dk.
 // Cost: for each visible pair and head 2 (d_k + d_v) flop forward, 6 d_k + 4 d_v backward. Bytes
 // count each input once and each result once, or twice where a result is added to.
@@ -117,6 +118,7 @@ struct SoftmaxShape {
   SoftmaxBody body = SoftmaxBody::own;
   /// Type of SoftmaxBlock's `out`, MergeSoftmax's `block_out` and SoftmaxDelta's `out`.
   Dtype out_dtype = Dtype::f32;
+  Mask mask;
 
   /// Number of heads of keys and values.
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
@@ -128,7 +130,9 @@ struct SoftmaxShape {
   /// The factor s = d_k^{-1/2} of the scores.
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(d_k)); }
   /// Number of keys of the block that local query i sees.
-  std::int64_t visible(std::int64_t i) const { return k_positions.visible(q_positions.at(i), k_tokens); }
+  std::int64_t visible(std::int64_t i) const {
+    return k_positions.visible(mask.upper(q_positions.at(i)), k_tokens);
+  }
   /// Number of pairs (query, key) that the mask leaves in one head.
   double visible_pairs() const;
 };

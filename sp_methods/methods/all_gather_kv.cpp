@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All-gather of keys and values for causal softmax attention, with contiguous or zigzag tokens.
+// All-gather of keys and values for softmax attention, with contiguous or zigzag tokens.
 // Zigzag balances the work.
 //
 //   the passes of softmax_gather.hpp: k, v of all ranks are gathered by head groups, each under

@@ -179,13 +179,12 @@ class SoftmaxWalk {
     return layer;
   }
 
-  /// Sizes of attention of the queries of stretch i over the keys up to its end.
+  /// Sizes of attention of the queries of stretch i over the keys up to the last that they see.
   SoftmaxShape shape(int i) const {
     SoftmaxShape shape = steps_.shape({0, 0});
     shape.q_tokens = cut_.size(i);
-    shape.k_tokens = cut_.end(i);
     shape.q_positions = Positions::run(cut_.first(i), cut_.size(i));
-    shape.k_positions = Positions::run(0, cut_.end(i));
+    shape.k_tokens = shape.k_positions.split = shape.visible(shape.q_tokens - 1);
     return shape;
   }
 
@@ -194,9 +193,9 @@ class SoftmaxWalk {
     const std::int64_t row = all.count / cut_.tokens;
     return all.part(cut_.first(i) * row, cut_.size(i) * row);
   }
-  /// The rows of the keys up to the end of stretch i in a tensor of the whole sequence.
+  /// The rows of the keys that the queries of stretch i see in a tensor of the whole sequence.
   Slice of_keys(const Slice& all, int i) const {
-    return all.part(0, cut_.end(i) * (all.count / cut_.tokens));
+    return all.part(0, shape(i).k_tokens * (all.count / cut_.tokens));
   }
 
   Schedule& s_;

@@ -236,7 +236,10 @@ const RegisteredMethod registered{{
     .attention = Attention::softmax,
     .build = dist_flash_attention,
     .claim = claim,
-    .unsupported = [](const Layer& layer, int) { return unsupported_softmax(layer, contiguous); },
+    .unsupported = [](const Layer& layer, int) -> Refusal {
+      if (layer.mask.kind != MaskKind::causal) return "it balances a causal mask";
+      return unsupported_softmax(layer, contiguous);
+    },
     .layout = contiguous,
 }};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mesh-Attention for causal softmax attention, with contiguous, zigzag or striped tokens. The last
+// Mesh-Attention for softmax attention, with contiguous, zigzag or striped tokens. The last
 // two balance the work. The P = a b ranks form a grid as square as can be, a <= b.
 //
 //   gather q along the own row, of a ranks; gather k, v along the own column, of b ranks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring Attention for causal softmax attention with BurstAttention's backward pass: queries
+// Ring Attention for softmax attention with BurstAttention's backward pass: queries
 // circulate and come home with their gradients, keys and values stay.
 //
 //   forward:  (out, lse) as in softmax_ring.hpp, zigzag tokens

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring Attention for causal softmax attention, with contiguous, zigzag or striped tokens. The last
+// Ring Attention for softmax attention, with contiguous, zigzag or striped tokens. The last
 // two balance the work.
 //
 //   the passes of softmax_ring.hpp: k | v of all ranks circulate, and backward dk | dv behind them

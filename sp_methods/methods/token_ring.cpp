@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TokenRing for causal softmax attention, with contiguous or zigzag tokens: queries travel, keys
+// TokenRing for softmax attention, with contiguous or zigzag tokens: queries travel, keys
 // and values stay.
 //
 //   turn 0:            (out, lse) = attention of the own queries over the own keys
@@ -11,9 +11,10 @@
 //   backward, in the same turns:  q, d_o, lse and delta travel, dq of each stop goes straight back,
 //     dk and dv add up where their keys lie
 //
-// Queries that see no key of a stop see none of a later one, and do not travel there: zigzag tokens
-// leave their first half at rank 0, contiguous ones end there. Keys and values never travel, so the
-// backward pass sends no sums round the ring. It is our own: the paper and its code have none.
+// Under a causal mask queries that see no key of a stop see none of a later one, and do not travel
+// there: zigzag tokens leave their first half at rank 0, contiguous ones end there. Keys and values
+// never travel, so the backward pass sends no sums round the ring. It is our own: the paper and its
+// code have none.
 //
 // Cost: without a mask a rank sends q to P-1 others, and as many results. Zigzag tokens need 3/4 of
 // that, on average over the ranks, and contiguous ones half; rank 1, or rank 0 if results are
@@ -175,7 +176,9 @@ template <Layout layout>
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
   const int P = split.ranks;
   if (P == 1) return Cost{};
-  const std::int64_t all = layer.share.tokens, wrapped = layout == zigzag ? all / 2 : 0;
+  const std::int64_t all = layer.share.tokens;
+  const std::int64_t causal = layout == zigzag ? all / 2 : 0;
+  const std::int64_t wrapped = layer.mask.kind == MaskKind::full ? all : causal;
   const TokenBytes bytes = token_bytes(layer);
   const std::int64_t of_0 = (P - 1) * (wrapped * bytes.queries + all * bytes.results);
   const std::int64_t of_1 = (P - 1) * all * bytes.queries + ((P - 2) * all + wrapped) * bytes.results;

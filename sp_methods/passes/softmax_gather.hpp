@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of causal softmax attention over gathered keys and values.
+// The passes of softmax attention over gathered keys and values.
 //
 //   for each head group, the gather of the next one under its attention:
 //     k, v of the whole sequence = all-gather of the own ones, in the order of the sequence
@@ -77,8 +77,9 @@ class GatheredSoftmax {
     const int count = groups_.count();
     shape_.heads /= count;
     shape_.kv_heads /= count;
-    shape_.k_tokens = shape_.q_positions.at(shape_.q_tokens - 1) + 1;
+    shape_.k_tokens = s.ranks() * layer.share.tokens;
     shape_.k_positions = Positions::run(0, shape_.k_tokens);
+    shape_.k_tokens = shape_.k_positions.split = shape_.visible(shape_.q_tokens - 1);
     q_ = groups_.packed(x.q, heads(), "q_groups");
     own_ = {groups_.packed(x.k, key_heads(), "k_groups"), groups_.packed(x.v, key_heads(), "v_groups"), {}};
     keys_ = {memory_of_all(s, "keys", own_.k, s.ranks()), memory_of_all(s, "values", own_.v, s.ranks()), {}};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring Attention's passes for causal softmax attention, and the keys and values that circulate in
-// them.
+// Ring Attention's passes for softmax attention, and the keys and values that circulate in them.
 //
 //   forward:  held = k | v of this rank;  (out, lse) = attention over the own block
 //     for i = 1 .. P-1:  hop;  held is now the block of rank r-i

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that methods of causal softmax attention have in common: one rank's queries against one
+// The steps that methods of softmax attention have in common: one rank's queries against one
 // rank's keys, the merge of such partial results, and their gradients.
 //
 //   attend:     out, lse = attention of the queries of rank a over the keys of rank b
@@ -91,7 +91,9 @@ class SoftmaxSteps {
             layer_.dtype,
             share.kv_heads,
             share.latent,
-            layer_.kernels.softmax};
+            layer_.kernels.softmax,
+            Dtype::f32,
+            layer_.mask};
   }
 
   /// Sizes of attention between two ranks, for the last `queries` queries of their rank.
@@ -102,13 +104,15 @@ class SoftmaxSteps {
     return last;
   }
 
-  /// Number of queries of the pair that see a key. They are the last ones of their rank.
+  /// Number of queries of the pair that may see a key. They are the last ones of their rank. Under
+  /// a full mask all may, though a rank's keys can all be padding.
   std::int64_t seeing(RankPair pair) const {
     const SoftmaxShape all = shape(pair);
-    return all.q_tokens - all.q_positions.visible(all.k_positions.at(0) - 1, all.q_tokens);
+    const std::int64_t first = layer_.mask.first_query(all.k_positions.at(0));
+    return all.q_tokens - all.q_positions.visible(first - 1, all.q_tokens);
   }
 
-  /// True if any query of the pair sees any key.
+  /// True if any query of the pair may see any key.
   bool is_visible(RankPair pair) const { return seeing(pair) > 0; }
 
   /// Sets `result` to the attention of queries `q`, the last ones of their rank, over `block`.

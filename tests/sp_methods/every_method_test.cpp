@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every registered method against the double-precision recurrence over the whole sequence: each
 // pass, mode and gate kind, several rank counts, scans and head groups. What takes packed documents
-// has some, and what knows a rule with matrices runs all of it under that rule too.
+// has some, what has softmax attention runs without a causal mask too, and what knows a rule with
+// matrices runs all of it under that rule too.
 //
 //   every_method_test local|mpi [GoogleTest's flags]
 #include <fmt/format.h>
@@ -23,33 +24,12 @@
 #include "sp_methods/layer_oracle.hpp"
 #include "tests/held_out_seed.hpp"
 #include "tests/launched_tests.hpp"
+#include "tests/sp_methods/method_problems.hpp"
 
 namespace {
 
 using namespace baton;
-
-struct Problem {
-  const SpMethod* method;
-  Layer layer;
-  int ranks;
-  GateDraw gates = GateDraw::layer;
-  std::uint64_t seed = 1;
-
-  bool is_alone() const { return layer.mode == Mode::compute_only || method->sequence == Sequence::own; }
-  std::string name() const {
-    const LayerShape& s = layer.share;
-    return fmt::format(
-               "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/kv_heads:{}/d_k:{}/d_v:{}/chunk:{}/"
-               "groups:{}/scan:{}/seed:{}{}",
-               method->name, ranks, to_string(layer.pass), to_string(layer.mode),
-               has_matrices(layer.rule) ? attention_name(method->attention, layer.rule, s.gate)
-                                        : to_string(s.gate),
-               to_string(gates), s.tokens, s.heads, s.key_heads(), s.d_k, s.d_v, s.chunk, layer.groups,
-               layer.scan, seed, layer.segmented ? "/segmented" : "") +
-           (layer.starts.empty() ? "" : fmt::format("/starts:{}", fmt::join(layer.starts, "-"))) +
-           (s.latent ? "/latent/" : "/") + to_string(layer.dtype);
-  }
-};
+using namespace baton::test;
 
 /// The oracle of a layer, which methods, passes and modes share.
 const LayerOracle& oracle_of(const LayerProblem& problem) {
@@ -85,7 +65,7 @@ class EveryMethod : public testing::Test {
     for (int round = 0; round < 2; ++round) {  // each with inputs of its own
       const LayerOracle& oracle =
           oracle_of({method->attention, layer.share, ranks, problem_.is_alone(), gates, seed + round,
-                     layer.dtype, layer.rule, layer.starts, layer.segmented});
+                     layer.dtype, layer.rule, layer.starts, layer.segmented, layer.mask});
       write_layer(executor, schedules, *method, oracle);
       executor.synchronise();
       executor.run();
@@ -128,19 +108,6 @@ Problem held_out(const SpMethod& method, bool latent = false) {
   problem.layer.pass = Pass::both;
   problem.gates = pick(0, 1) == 0 ? GateDraw::layer : GateDraw::strong;
   return problem;
-}
-
-/// One method under every pass, mode, gate kind and draw, on one shape and rank count.
-void add_variants(std::vector<Problem>& all, const SpMethod& method, const LayerShape& shape, int ranks,
-                  bool segmented) {
-  for (Pass pass : {Pass::forward, Pass::backward, Pass::both})
-    for (Mode mode : {Mode::overlapped, Mode::exposed, Mode::compute_only})
-      for (GateDraw gates : {GateDraw::layer, GateDraw::strong, GateDraw::weak}) {
-        if (shape.gate == GateKind::none && gates != GateDraw::layer) continue;
-        if (gates == GateDraw::weak && (pass != Pass::both || mode != Mode::overlapped)) continue;
-        all.push_back(
-            {&method, {.share = shape, .pass = pass, .mode = mode, .segmented = segmented}, ranks, gates});
-      }
 }
 
 /// Packed documents of a few tokens, and of more than a rank has: starts lie within chunks, at a
@@ -269,7 +236,10 @@ std::vector<Problem> problems(const std::string& executor) {
           for (bool segmented : {false, true})
             if (!segmented || method->attention == Attention::linear)
               add_variants(all, *method, shape, ranks, segmented);
-    for (int ranks : {1, 2, 3, 4}) add_packed(all, *method, ranks);
+    for (int ranks : {1, 2, 3, 4}) {
+      add_packed(all, *method, ranks);
+      add_masks(all, *method, ranks);
+    }
     if (is_on_devices) add_device_problems(all, *method);
     // A native runs where its executor is.
     if (!is_local) add_choices(all, *method);

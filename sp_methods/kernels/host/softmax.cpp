@@ -167,6 +167,7 @@ double pairs_of_runs(const Tokens& queries, const Tokens& keys) {
 }  // namespace
 
 double SoftmaxShape::visible_pairs() const {
+  if (mask.kind == MaskKind::full) return static_cast<double>(q_tokens) * static_cast<double>(visible(0));
   double pairs = 0;
   if (q_positions.stride == 1 && k_positions.stride == 1) {
     for (const Tokens& queries : runs_of(q_positions, q_tokens))

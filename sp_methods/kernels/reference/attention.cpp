@@ -137,41 +137,44 @@ struct QueryBlock {
   Matrix p;
   Eigen::VectorXd lse;
 
-  QueryBlock(const ConstView& q, const ConstView& k, Index start)
+  QueryBlock(const ConstView& q, const ConstView& k, Index start, const Mask& mask)
       : first(start),
         count(std::min(block, q.rows() - start)),
-        last(start + count),
+        last(std::min<Index>(mask.upper(start + count - 1) + 1, k.rows())),
         scale(1.0 / std::sqrt(static_cast<double>(k.cols()))),
         lse(count) {
     p.noalias() = scale * (q.middleRows(first, count) * k.topRows(last).transpose());
     for (Index i = 0; i < count; ++i) {
-      auto seen = p.row(i).head(first + i + 1);
+      const Index begin = Mask::lower(first + i), end = std::min<Index>(mask.upper(first + i) + 1, last);
+      auto seen = p.row(i).segment(begin, end - begin);
       const double most = seen.maxCoeff();
       seen = (seen.array() - most).exp();
       const double sum = seen.sum();
       seen /= sum;
       lse(i) = most + std::log(sum);
-      p.row(i).tail(count - i - 1).setZero();
+      p.row(i).head(begin).setZero();
+      p.row(i).tail(last - end).setZero();
     }
   }
 };
 
 /// Calls `visit` with each block of queries that `turn` selects.
 template <class Visit>
-void for_each_block(const ConstView& q, const ConstView& k, const QueryTurn& turn, const Visit& visit) {
-  for (Index i = turn.part; i * block < q.rows(); i += turn.parts) visit(QueryBlock(q, k, i * block));
+void for_each_block(const ConstView& q, const ConstView& k, const QueryTurn& turn, const Mask& mask,
+                    const Visit& visit) {
+  for (Index i = turn.part; i * block < q.rows(); i += turn.parts) visit(QueryBlock(q, k, i * block, mask));
 }
 
 }  // namespace
 
 SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const LayerShape& shape,
-                                         const QueryTurn& turn) {
+                                         const QueryTurn& turn, const Mask& mask) {
   const Index tokens = shape.tokens;
   const ConstView q(in.q.data(), tokens, shape.d_k), k(in.k.data(), tokens, shape.d_k);
   const ConstView v(in.v.data(), tokens, shape.d_v);
   SoftmaxOutputs out;
   View o = allocate(out.o, tokens, shape.d_v), lse = allocate(out.lse, tokens, 1);
-  for_each_block(q, k, turn, [&](const QueryBlock& b) {
+  for_each_block(q, k, turn, mask, [&](const QueryBlock& b) {
     o.middleRows(b.first, b.count).noalias() = b.p * v.topRows(b.last);
     lse.middleRows(b.first, b.count) = b.lse;
   });
@@ -179,7 +182,8 @@ SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const LayerS
 }
 
 ReferenceGradients softmax_reference_backward(const ReferenceInputs& in, std::span<const double> d_o_data,
-                                              const LayerShape& shape, const QueryTurn& turn) {
+                                              const LayerShape& shape, const QueryTurn& turn,
+                                              const Mask& mask) {
   const Index tokens = shape.tokens;
   const ConstView q(in.q.data(), tokens, shape.d_k), k(in.k.data(), tokens, shape.d_k);
   const ConstView v(in.v.data(), tokens, shape.d_v), d_o(d_o_data.data(), tokens, shape.d_v);
@@ -188,7 +192,7 @@ ReferenceGradients softmax_reference_backward(const ReferenceInputs& in, std::sp
   View dv = allocate(out.dv, tokens, shape.d_v);
   Matrix dz;
   Roundings roundings(rounding_of(in.rounding, turn.part));
-  for_each_block(q, k, turn, [&](const QueryBlock& b) {
+  for_each_block(q, k, turn, mask, [&](const QueryBlock& b) {
     const auto d_o_rows = d_o.middleRows(b.first, b.count);
     dv.topRows(b.last).noalias() += b.p.transpose() * d_o_rows;
     dz.noalias() = d_o_rows * v.topRows(b.last).transpose();  // dP

@@ -57,9 +57,9 @@ ReferenceOutputs gla_reference_forward(const ReferenceInputs& in, const LayerSha
 ReferenceGradients gla_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
                                           std::span<const double> d_final_state, const LayerShape& shape);
 
-// Causal softmax attention.
+// Softmax attention.
 //
-//   P_t = softmax over u <= t of s q_t k_u         o_t = sum_u P_tu v_u
+//   P_t = softmax over the keys u that t sees of s q_t k_u         o_t = sum_u P_tu v_u
 //   dP_tu = do_t . v_u,   dZ_tu = P_tu (dP_tu - sum_w P_tw dP_tw)
 //   dq_t = s sum_u dZ_tu k_u,   dk_u = s sum_t dZ_tu q_t,   dv_u = sum_t P_tu do_t
 //
@@ -79,13 +79,15 @@ struct SoftmaxOutputs {
   std::vector<double> lse;  ///< The log of every query's sum of exponentiated scores [tokens].
 };
 
-/// The output and lse of causal softmax attention; gates and initial state of `in` are not read.
+/// The output and lse of softmax attention under `mask`, where every query sees a key; gates and
+/// initial state of `in` are not read.
 SoftmaxOutputs softmax_reference_forward(const ReferenceInputs& in, const LayerShape& shape,
-                                         const QueryTurn& turn = {});
+                                         const QueryTurn& turn = {}, const Mask& mask = {});
 
 /// The gradients dq, dk and dv for the gradient d_o [tokens, d_v] of the output; the other members
 /// stay empty.
 ReferenceGradients softmax_reference_backward(const ReferenceInputs& in, std::span<const double> d_o,
-                                              const LayerShape& shape, const QueryTurn& turn = {});
+                                              const LayerShape& shape, const QueryTurn& turn = {},
+                                              const Mask& mask = {});
 
 }  // namespace baton

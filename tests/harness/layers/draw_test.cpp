@@ -62,6 +62,8 @@ TEST(LayerDraw, NoTwoProblemsShareTheirResults) {
   add([](auto& one) { one.starts = {0, 5}; });
   add([](auto& one) { one.starts = {0, 6}; });
   add([](auto& one) { one.has_closed_gates = true; });
+  add([](auto& one) { one.mask.kind = MaskKind::full; });
+  add([](auto& one) { one.mask.end = 60; });
   EXPECT_EQ(static_cast<int>(keys.size()), count);
 }
 

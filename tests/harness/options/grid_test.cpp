@@ -57,6 +57,7 @@ TEST(Lists, EveryAxisOfALayerTakesOne) {
   for (const auto& [flag, values] :
        std::vector<std::pair<std::string, std::string>>{{"--tokens", "64,128"},
                                                         {"--packed", "0,16"},
+                                                        {"--mask", "causal,full"},
                                                         {"--heads", "2,4"},
                                                         {"--kv-heads", "0,4"},
                                                         {"--d-k", "8,16"},

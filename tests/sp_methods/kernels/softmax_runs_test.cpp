@@ -43,6 +43,18 @@ TEST(softmax_runs, gathered_keys_are_a_run_for_each_piece_of_the_queries) {
               ElementsAre(MaskRun{0, half, 2 * half, true}, MaskRun{half, half, last, true}));
 }
 
+TEST(softmax_runs, a_full_mask_is_one_whole_run_without_the_padding) {
+  SoftmaxShape shape = block(Cut{Layout::zigzag, 4, tokens}.positions(0), Positions::run(2 * tokens, tokens));
+  shape.mask.kind = MaskKind::full;
+  EXPECT_THAT(mask_runs(shape), ElementsAre(MaskRun{0, tokens, tokens, false}));
+  EXPECT_EQ(shape.visible_pairs(), tokens * tokens);
+  shape.mask.end = 2 * tokens + 5;
+  EXPECT_THAT(mask_runs(shape), ElementsAre(MaskRun{0, tokens, 5, false}));
+  EXPECT_EQ(shape.visible_pairs(), tokens * 5);
+  shape.mask.end = 2 * tokens;
+  EXPECT_THAT(mask_runs(shape), IsEmpty());
+}
+
 /// Whatever the positions, runs have the pairs of the mask.
 TEST(softmax_runs, have_the_pairs_that_the_mask_leaves) {
   for (int queries = 0; queries < 4; ++queries)

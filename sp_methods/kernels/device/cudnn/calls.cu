@@ -57,12 +57,14 @@ std::vector<PlannedRun> planned(const SoftmaxShape& s, bool backward) {
   return all;
 }
 
-using CallKey = std::array<std::int64_t, 15>;
+using CallKey = std::array<std::int64_t, 17>;
 
 CallKey key_of(const SoftmaxShape& s, bool backward) {
   const Positions &q = s.q_positions, &k = s.k_positions;
-  return {s.q_tokens, s.k_tokens, s.heads, s.key_heads(), s.d_k,   s.d_v,    q.first, q.second,
-          q.split,    q.stride,   k.first, k.second,      k.split, k.stride, backward};
+  return {s.q_tokens, s.k_tokens, s.heads,  s.key_heads(), s.d_k,
+          s.d_v,      q.first,    q.second, q.split,       q.stride,
+          k.first,    k.second,   k.split,  k.stride,      static_cast<std::int64_t>(s.mask.kind),
+          s.mask.end, backward};
 }
 
 /// Makes the plans of a block, and returns the reason if that is impossible.

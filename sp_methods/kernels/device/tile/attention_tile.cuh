@@ -147,16 +147,18 @@ cudaError_t launch(cudaStream_t stream, dim3 grid, int threads, int shared_bytes
   return cudaGetLastError();
 }
 
-/// The causal mask between two ranks' tokens: sizes and Positions (shape.hpp) of a block. A query
+/// The mask between two ranks' tokens: sizes and Positions (positions.hpp) of a block. A query
 /// sees the first keys of the block, at least as many as the query before it.
 struct SoftmaxMask {
   Positions q, k;
+  std::int64_t seen_by_all;  // the last position that all queries see, or -1 under a causal mask
   int q_tokens, k_tokens, heads;
   float scale;
 
   explicit SoftmaxMask(const SoftmaxShape& shape)
       : q(shape.q_positions),
         k(shape.k_positions),
+        seen_by_all(shape.mask.kind == MaskKind::causal ? -1 : shape.mask.end - 1),
         q_tokens(static_cast<int>(shape.q_tokens)),
         k_tokens(static_cast<int>(shape.k_tokens)),
         heads(static_cast<int>(shape.heads)),
@@ -165,7 +167,8 @@ struct SoftmaxMask {
   /// Number of keys that query i sees; 0 past the last query.
   __device__ int visible(int i) const {
     if (i >= q_tokens) return 0;
-    const std::int64_t position = i < q.split ? q.first + i * q.stride : q.second + (i - q.split) * q.stride;
+    const std::int64_t own = i < q.split ? q.first + i * q.stride : q.second + (i - q.split) * q.stride;
+    const std::int64_t position = seen_by_all < 0 ? own : seen_by_all;
     return static_cast<int>(reached(position - k.first, k.split) +
                             reached(position - k.second, k_tokens - k.split));
   }

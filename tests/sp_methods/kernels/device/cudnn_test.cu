@@ -99,20 +99,24 @@ struct Block {
 
 /// Blocks of every kind that methods record, for queries of `tokens`, an even number.
 std::vector<Block> blocks(std::int64_t tokens, std::int64_t d_k, std::int64_t d_v) {
-  const auto block = [&](const char* name, Positions q, Positions k, std::int64_t keys) {
-    return Block{name, {tokens, keys, 3, d_k, d_v, q, k, Dtype::bf16}};
+  const auto block = [&](const char* name, Positions q, Positions k, std::int64_t keys, Mask mask = {}) {
+    return Block{
+        name, {tokens, keys, 3, d_k, d_v, q, k, Dtype::bf16, 0, false, SoftmaxBody::own, Dtype::f32, mask}};
   };
   const auto zigzag = [&](int rank) { return Cut{Layout::zigzag, 3, tokens}.positions(rank); };
   const auto striped = [&](int rank) { return Cut{Layout::striped, 3, tokens}.positions(rank); };
   const Positions first = Positions::run(0, tokens), second = Positions::run(tokens, tokens);
-  return {block("own block", second, second, tokens),
-          block("block of a rank before", second, first, tokens),
-          block("zigzag, own block", zigzag(1), zigzag(1), tokens),
-          block("zigzag, half of the keys", zigzag(1), zigzag(0), tokens),
-          block("zigzag, half of the queries", zigzag(1), zigzag(2), tokens),
-          block("zigzag, gathered keys", zigzag(1), Positions::run(0, 5 * tokens / 2), 5 * tokens / 2),
-          block("striped, rank before", striped(1), striped(0), tokens),
-          block("striped, rank behind", striped(1), striped(2), tokens)};
+  return {
+      block("own block", second, second, tokens),
+      block("block of a rank before", second, first, tokens),
+      block("zigzag, own block", zigzag(1), zigzag(1), tokens),
+      block("zigzag, half of the keys", zigzag(1), zigzag(0), tokens),
+      block("zigzag, half of the queries", zigzag(1), zigzag(2), tokens),
+      block("zigzag, gathered keys", zigzag(1), Positions::run(0, 5 * tokens / 2), 5 * tokens / 2),
+      block("striped, rank before", striped(1), striped(0), tokens),
+      block("striped, rank behind", striped(1), striped(2), tokens),
+      block("full mask", first, second, tokens, {MaskKind::full}),
+      block("full mask, half of the keys", zigzag(0), zigzag(1), tokens, {MaskKind::full, 3 * tokens / 2})};
 }
 
 std::vector<Block> all_blocks() {

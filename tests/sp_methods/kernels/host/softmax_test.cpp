@@ -254,17 +254,19 @@ TEST(softmax_block, visible_pairs_of_all_blocks_are_the_causal_triangle) {
 }
 
 TEST(softmax_block, visible_pairs_are_those_that_each_query_sees) {
-  for (const Positions& queries :
-       {Positions::run(16, 16), Cut{Layout::zigzag, 4, 16}.positions(1),
-        Cut{Layout::zigzag, 4, 16}.positions(1).last(12, 16), Cut{Layout::striped, 4, 16}.positions(1)})
-    for (const Positions& keys :
-         {Positions::run(0, 24), Positions::run(2 * 24, 24), Cut{Layout::zigzag, 3, 24}.positions(2),
-          Cut{Layout::striped, 4, 24}.positions(2)}) {
-      const SoftmaxShape s{queries.split == 4 ? 12 : 16, 24, 1, 1, 1, queries, keys};
-      double pairs = 0;
-      for (std::int64_t i = 0; i < s.q_tokens; ++i) pairs += static_cast<double>(s.visible(i));
-      EXPECT_EQ(s.visible_pairs(), pairs) << queries.first << ", " << keys.first;
-    }
+  for (const Mask& mask : {Mask{}, Mask{MaskKind::full}, Mask{MaskKind::full, 30}})
+    for (const Positions& queries :
+         {Positions::run(16, 16), Cut{Layout::zigzag, 4, 16}.positions(1),
+          Cut{Layout::zigzag, 4, 16}.positions(1).last(12, 16), Cut{Layout::striped, 4, 16}.positions(1)})
+      for (const Positions& keys :
+           {Positions::run(0, 24), Positions::run(2 * 24, 24), Cut{Layout::zigzag, 3, 24}.positions(2),
+            Cut{Layout::striped, 4, 24}.positions(2)}) {
+        SoftmaxShape s{queries.split == 4 ? 12 : 16, 24, 1, 1, 1, queries, keys};
+        s.mask = mask;
+        double pairs = 0;
+        for (std::int64_t i = 0; i < s.q_tokens; ++i) pairs += static_cast<double>(s.visible(i));
+        EXPECT_EQ(s.visible_pairs(), pairs) << queries.first << ", " << keys.first;
+      }
 }
 
 /// 10 queries and 20 keys, d_k 3, d_v 5: 2 heads of keys, and as many of queries or twice as many.
