@@ -98,9 +98,7 @@ float LayerInputValues::gate(std::int64_t head, std::int64_t channel, std::uint1
   if (problem_.gates == GateDraw::strong) return static_cast<float>(-8 * uniform);
   if (problem_.gates == GateDraw::weak) return static_cast<float>(-2e-4 * uniform);
   switch (problem_.kind_of_gate(problem_.share.gate == GateKind::scalar ? head : channel)) {
-    case 0:
-      return static_cast<float>(-(0.5 + uniform) /
-                                static_cast<double>(problem_.share.tokens * problem_.ranks));
+    case 0: return static_cast<float>(-(0.5 + uniform) / static_cast<double>(problem_.real_tokens()));
     case 1: return static_cast<float>(-(0.5 + 0.5 * uniform) * strongest_mixed_gate(problem_.share.chunk));
     default: return of_layer();
   }
@@ -128,6 +126,10 @@ class LayerInputValues::Rows {
 
   template <class Number>
   void fill(std::int64_t position, std::int64_t head, Number* row) const {
+    if (position >= inputs_.problem_.mask.end) {
+      std::fill(row, row + width_, Number{0});
+      return;
+    }
     if (is_closed_at_starts_ && inputs_.is_first(position)) {
       std::fill(row, row + width_, closed_gate);
       return;
@@ -176,7 +178,7 @@ class LayerInputValues::Rows {
 
   /// True for about 2 d_k keys of a sequence.
   bool is_dense(std::uint64_t key) const {
-    const auto tokens = static_cast<double>(inputs_.problem_.share.tokens * inputs_.problem_.ranks);
+    const auto tokens = static_cast<double>(inputs_.problem_.real_tokens());
     const double uniform = static_cast<double>(mixed(~key)) / 0x1p64;
     return uniform * tokens < 2 * static_cast<double>(inputs_.problem_.share.d_k);
   }

@@ -57,13 +57,15 @@ struct LayerProblem {
   /// True if the gates of a document's first token are closed_gate, so that local work needs to
   /// know of no start.
   bool has_closed_gates = false;
-  /// The keys that queries of softmax attention see.
+  /// The keys that queries of softmax attention see. Inputs are zero from position `mask.end` on.
   Mask mask = {};
 
   /// The positions, ascending, at which a sequence starts, and the end of the last one.
   std::vector<std::int64_t> edges() const;
   /// Number of tokens of a sequence, of the longest one if they differ.
   std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
+  /// Number of tokens of all ranks without those of padding.
+  std::int64_t real_tokens() const { return std::min(mask.end, share.tokens * ranks); }
   /// Number of elements of one token in one head of the tensor called q, k, v, g, beta, a, b, d_o,
   /// o, dq, dk, dv, dg, dbeta, da, db or lse. If keys are latent, v and dv have none.
   std::int64_t width(const std::string& name) const;

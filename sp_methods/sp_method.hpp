@@ -100,6 +100,7 @@ struct Layer {
   /// passes a start; if there is none, all tokens are one document.
   std::vector<std::int64_t> starts = {};
   /// The keys that queries of softmax attention see; the state of linear attention is causal.
+  /// Tokens from `mask.end` on are padding under every method: all their inputs are zero.
   Mask mask = {};
 
   /// Keeps states within documents: cuts the chunks of `share`, whose first token is at position
@@ -202,7 +203,7 @@ struct SpMethod {
   /// The tokens that a rank works on. A method that does not cut the sequence exchanges nothing, so
   /// all its modes are one.
   Sequence sequence = Sequence::cut;
-  /// How the sequence lies on the ranks.
+  /// How the sequence lies on the ranks, or on groups of them.
   Layout layout = Layout::contiguous;
   /// The positions of a rank's tokens in the sequence, where they lie in none of the layouts.
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions = nullptr;

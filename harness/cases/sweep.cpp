@@ -77,7 +77,8 @@ class Sweep {
       if (is_left_out(workload, *base.backend)) continue;
       for (int blocks : workload->cuts_blocks() ? axes_.blocks : std::vector{1}) {
         Case one = base;
-        one.workload = workload;
+        const auto sized = workload->sized(base.ranks);
+        one.workload = sized ? sized : workload;
         one.blocks = blocks;
         one.threads_per_rank = threads_of(*workload, base);
         if (names_.insert(one.name()).second) all_.push_back(std::move(one));

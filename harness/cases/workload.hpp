@@ -79,6 +79,8 @@ class Workload {
   /// Names of outputs whose last bits may differ between rounds, since a library sums them in no
   /// fixed order.
   virtual std::vector<std::string> varying_outputs() const { return {}; }
+  /// This workload on so many ranks, if its sizes depend on them; null otherwise.
+  virtual std::shared_ptr<const Workload> sized(int /*ranks*/) const { return nullptr; }
   /// A smaller workload of the same algorithm, which one process verifies on `ranks` ranks in
   /// milliseconds.
   virtual std::shared_ptr<const Workload> reduced(int ranks) const = 0;

@@ -80,10 +80,13 @@ void declare(Flags& flags, RawOperators& raw) {
   layers.add("mask", {"causal"}, words_of(mask_choices), [](AskedLayer& one, const std::string& word) {
     one.layer.mask.kind = value_of(mask_choices, word);
   });
-  layers
-      .add<std::int64_t>("tokens", {8192},
-                         [](AskedLayer& one, auto count) { one.layer.share.tokens = count; })
-      .tokens();
+  Flag tokens = layers.add<std::int64_t>("tokens", {8192},
+                                         [](AskedLayer& one, auto count) { one.layer.share.tokens = count; });
+  // Each number of ranks has another share of a sequence (Workload::sized).
+  Flag sequence = layers.add<std::int64_t>("sequence", {0}, [](AskedLayer& one, auto count) {
+    if (count > 0) one.layer.share.tokens = one.layer.mask.end = count;
+  });
+  sequence.tokens().excludes(tokens.tokens());
   flags.begin(FlagGroup::what);
   layers.add("pass", {"both"}, words_of(pass_choices),
              [](AskedLayer& one, const std::string& word) { one.layer.pass = value_of(pass_choices, word); });

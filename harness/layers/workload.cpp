@@ -50,6 +50,7 @@ class OperatorWorkload : public Workload {
   Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
                      Oracles& oracles) const override;
 
+  std::shared_ptr<const Workload> sized(int ranks) const override;
   std::shared_ptr<const Workload> reduced(int ranks) const override;
   std::vector<std::string> varying_outputs() const override {
     const bool varies = is_by_cudnn() && layer_.pass != Pass::forward && !cudnn_library().is_deterministic();
@@ -68,6 +69,8 @@ class OperatorWorkload : public Workload {
   }
 
  private:
+  /// True if the number of all tokens is given, and not that of a rank's.
+  bool has_sequence() const { return layer_.mask.end != Mask{}.end; }
   /// The layer with its documents on so many ranks.
   Layer packed(Layer layer, int ranks) const {
     const Packing& packing = draw_.packing;
@@ -89,6 +92,13 @@ class OperatorWorkload : public Workload {
   std::string scan_;
 };
 
+std::shared_ptr<const Workload> OperatorWorkload::sized(int ranks) const {
+  if (!has_sequence()) return nullptr;
+  Layer padded = layer_;
+  padded.share.tokens = Cut::padded(method_.layout, ranks, layer_.mask.end).tokens;
+  return operator_workload(method_, padded, draw_);
+}
+
 std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   Layer small = layer_;
   small.dtype = Dtype::f32;  // the same text, on a host
@@ -98,6 +108,7 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   small.share.chunk = std::min<std::int64_t>(small.share.chunk, 8);
   // Two chunks and a short one, an even number.
   small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
+  if (has_sequence()) small.mask.end = ranks * small.share.tokens - 1;
   // As few heads as the method takes: one may cut them. As many as here share one of keys.
   const std::int64_t shared = layer_.share.group_heads();
   std::int64_t least = std::max<std::int64_t>(2, layer_.groups);
@@ -210,9 +221,11 @@ AxisValues OperatorWorkload::axes() const {
                  {"flops_per_pair", passes * of_mask * flops.per_pair, in_record_alone}};
   for (AxisValue one : axes_of(share, draw_)) {
     if (has_word && one.key == "gate") one.parts = in_record_alone;
+    if (has_sequence() && one.key == "tokens") one.parts = in_record_alone;
     all.add(one);
   }
-  all.add({{"mask", to_string(layer_.mask.kind)},
+  all.add({{"sequence", has_sequence() ? layer_.mask.end : 0},
+           {"mask", to_string(layer_.mask.kind)},
            {"groups", layer_.groups},
            {"dtype", to_string(layer_.dtype)},
            {"kernel", kernel().first, is_by_cudnn() ? in_all : in_record_alone, "kernel:cudnn"},

@@ -115,6 +115,10 @@ std::string percent(const Row& row, Form) {
   return share ? fmt::format("{:.0f}", 100 * *share) : no_value;
 }
 
+std::string padding(const Row& row, Form) {
+  return row.result.has("padding") ? fmt::format("{:.2f}", 100 * row.result.real("padding")) : no_value;
+}
+
 std::string exposed(const Row& row, Form) {
   const auto seconds = row.result.known<double>("exposed_seconds");
   return seconds ? fmt::format("{:.3g}", *seconds * 1e3) : no_value;
@@ -145,6 +149,7 @@ const Shown shown[] = {
     {"predicted_seconds", predicted},
     {"ratio", ratio},
     {"hidden", percent, "%"},
+    {"padding", padding, "%"},
     {"exposed_seconds", exposed, "ms"},
     {"verified_elements", verified_amount, "elements"},
     {"relative_error", error},

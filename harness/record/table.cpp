@@ -183,6 +183,7 @@ struct Placed {
 /// The columns of the wide table that say what a case is, behind those that every table has.
 const Placed wide_cases[] = {{of_layers | of_models, "pass"},
                              {of_layers | of_models, "mode"},
+                             {of_layers, "padding"},
                              {of_collectives, "direction"},
                              {of_all, "cadence"},
                              {of_all, "state_bytes"},

@@ -230,6 +230,23 @@ inline constexpr std::array of_workload = std::to_array<Field>({
      .width = 6,
      .flag = "--tokens",
      .help = "The tokens of a rank."},
+    {.key = "sequence",
+     .role = axis,
+     .type = whole,
+     .written = if_any,
+     .unit = "tokens",
+     .flag = "--sequence",
+     .absent = "0",
+     .help = "The tokens of all ranks together, in place of those of a rank.",
+     .flag_help = "zeros pad them to equal pieces, one a rank or two under zigzag methods"},
+    {.key = "padding",
+     .role = result,
+     .type = real,
+     .written = if_any,
+     .title = "padding",
+     .width = 7,
+     .absent = "0",
+     .help = "The tokens of padding in all ranks over those of the sequence."},
 });
 
 }  // namespace baton::schema::part

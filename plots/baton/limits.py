@@ -39,8 +39,9 @@ def least_time(record):
     if not peak or "flops_per_token" not in record:
         return None
     exchanges = record.get("mode") != "compute_only" and record.get("line", "full") == "full"
-    sequence = record["tokens"] * (record["ranks"] if exchanges else 1)
-    flops = record["tokens"] * (record["flops_per_token"] + record["flops_per_pair"] * sequence)
+    tokens = record["tokens"] / (1 + schema.value(record, "padding"))
+    sequence = tokens * (record["ranks"] if exchanges else 1)
+    flops = tokens * (record["flops_per_token"] + record["flops_per_pair"] * sequence)
     limits = [Limit(flops / peak, TENSOR_CORES)]
     if sheet and record["bench"] == "operator" and record.get("tensor_bytes"):
         limits.append(Limit(record["tensor_bytes"] / sheet["bytes_per_second"], MEMORY))

@@ -53,7 +53,8 @@ enum class MaskKind { causal, full };
 /// ascend.
 struct Mask {
   MaskKind kind = MaskKind::causal;
-  /// The position behind the last token. A full mask hides keys from there on, which are padding.
+  /// The position behind the last token. What ranks have from there on is padding, which a full
+  /// mask hides.
   std::int64_t end = std::numeric_limits<std::int64_t>::max();
 
   static std::int64_t lower(std::int64_t /*position*/) { return 0; }
@@ -80,6 +81,14 @@ struct Cut {
   /// Number of tokens of a rank's piece. With zigzag the piece from the front has the odd token.
   std::int64_t piece(int i) const {
     return layout != Layout::zigzag ? tokens : i == 0 ? tokens - tokens / 2 : tokens / 2;
+  }
+
+  /// The cut into equal pieces with the least room for `sequence` tokens. Behind them is padding.
+  static Cut padded(Layout layout, std::int64_t ranks, std::int64_t sequence) {
+    Cut cut{layout, ranks};
+    const std::int64_t pieces = ranks * cut.pieces();
+    cut.tokens = cut.pieces() * ((sequence + pieces - 1) / pieces);
+    return cut;
   }
 
   /// The positions of the tokens of `rank`.

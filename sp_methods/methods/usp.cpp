@@ -175,6 +175,7 @@ RegisteredMethod method(const Product& product) {
           [product](const Layer& layer, int ranks) {
             return product.refusal(layer, {ranks, product.is_across});
           },
+      .layout = product.layout,
       .positions = positions_of_ranks(product),
       .kept =
           [product](int rank, int ranks, const LayerShape& share) {

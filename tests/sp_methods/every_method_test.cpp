@@ -239,6 +239,7 @@ std::vector<Problem> problems(const std::string& executor) {
     for (int ranks : {1, 2, 3, 4}) {
       add_packed(all, *method, ranks);
       add_masks(all, *method, ranks);
+      add_padded(all, *method, ranks);
     }
     if (is_on_devices) add_device_problems(all, *method);
     // A native runs where its executor is.

@@ -34,7 +34,8 @@ struct Problem {
                layer.scan, seed, layer.segmented ? "/segmented" : "") +
            (layer.starts.empty() ? "" : fmt::format("/starts:{}", fmt::join(layer.starts, "-"))) +
            (s.latent ? "/latent/" : "/") + to_string(layer.dtype) +
-           (layer.mask == Mask{} ? "" : fmt::format("/mask:{}", to_string(layer.mask.kind)));
+           (layer.mask == Mask{} ? ""
+                                 : fmt::format("/mask:{}/to:{}", to_string(layer.mask.kind), layer.mask.end));
   }
 };
 
@@ -58,6 +59,20 @@ inline void add_masks(std::vector<Problem>& all, const SpMethod& method, int ran
   for (const std::int64_t kv_heads : {0, 4})
     add_variants(all, method, {20, 8, 4, 6, 8, GateKind::none, kv_heads}, ranks, false);
   for (std::size_t i = first; i < all.size(); ++i) all[i].layer.mask.kind = MaskKind::full;
+}
+
+/// Sequences that are padded: 19 tokens, and 3, which some ranks have none of.
+inline void add_padded(std::vector<Problem>& all, const SpMethod& method, int ranks) {
+  const bool is_linear = method.attention == Attention::linear;
+  for (const std::int64_t sequence : {19, 3})
+    for (const MaskKind mask : {MaskKind::causal, MaskKind::full}) {
+      if (is_linear && mask == MaskKind::full) continue;
+      const std::int64_t tokens = Cut::padded(method.layout, ranks, sequence).tokens;
+      const std::size_t first = all.size();
+      add_variants(all, method, {tokens, 4, 4, 6, 4, is_linear ? GateKind::vector : GateKind::none}, ranks,
+                   false);
+      for (std::size_t i = first; i < all.size(); ++i) all[i].layer.mask = {mask, sequence};
+    }
 }
 
 }  // namespace baton::test

@@ -40,7 +40,8 @@ def arguments(record, *more):
 def is_asked(record, axis):
     """True if the flag of an axis asks for the record's case, which would be another one without it."""
     value = record.get(axis)
-    is_made = axis in NOT_OF_A_CASE or axis in MADE[record["bench"]] or axis in SET_BY_MLA and schema.value(record, "latent")
+    is_made = (axis in NOT_OF_A_CASE or axis in MADE[record["bench"]] or axis in SET_BY_MLA and schema.value(record, "latent")
+               or axis == "tokens" and schema.value(record, "sequence"))
     is_default = {"blocks_asked": str(value) in (AUTO, "1"), "attention": value in (LINEAR, SOFTMAX),
                   "name": record.get("line") == "dp",
                   "gate": value == "none" or record.get("attention") in results.DELTA_RULE}

@@ -56,6 +56,7 @@ std::set<std::string> names(const std::vector<std::string>& words, Parse* parse_
 TEST(Lists, EveryAxisOfALayerTakesOne) {
   for (const auto& [flag, values] :
        std::vector<std::pair<std::string, std::string>>{{"--tokens", "64,128"},
+                                                        {"--sequence", "99,100"},
                                                         {"--packed", "0,16"},
                                                         {"--mask", "causal,full"},
                                                         {"--heads", "2,4"},
@@ -76,6 +77,19 @@ TEST(Lists, EveryAxisOfALayerTakesOne) {
                   .size(),
               2u)
         << flag;
+}
+
+TEST(Lists, ASequenceIsPaddedForEachMethodAndNumberOfRanks) {
+  const auto options = parse(
+      {"--methods", "zeco,ring_attention_zigzag", "--executor", "tcp", "--ranks", "1,4", "--sequence", "698"},
+      parse_operator_options);
+  std::vector<std::int64_t> tokens;
+  for (const Case& one : options->cases) {
+    EXPECT_THAT(one.contest(), HasSubstr("sequence:698"));
+    EXPECT_THAT(one.contest(), Not(HasSubstr("tokens:")));
+    tokens.push_back(one.axes().whole("tokens"));
+  }
+  EXPECT_THAT(tokens, ElementsAre(698, 698, 175, 176));
 }
 
 TEST(Lists, AreCombined) {

@@ -40,6 +40,23 @@ TEST(Cut, ZigzagRanksHaveAPieceFromTheFrontAndItsMirror) {
   EXPECT_THAT(positions_of(odd, 1), ElementsAre(2, 3, 4));
 }
 
+/// TransformerEngine pads 698 tokens to 704 where 4 ranks have zigzag tokens (its issue 3331).
+TEST(Cut, PaddedHasTheFewestEqualPieces) {
+  EXPECT_EQ(Cut::padded(Layout::zigzag, 4, 698).sequence(), 704);
+  EXPECT_EQ(Cut::padded(Layout::contiguous, 4, 698).sequence(), 700);
+  EXPECT_EQ(Cut::padded(Layout::striped, 4, 698).tokens, 175);
+  EXPECT_EQ(Cut::padded(Layout::contiguous, 4, 5).tokens, 2);
+  EXPECT_EQ(Cut::padded(Layout::contiguous, 3, 1).sequence(), 3) << "fewer tokens than ranks";
+  for (const Layout layout : {Layout::contiguous, Layout::zigzag, Layout::striped})
+    for (int ranks = 1; ranks <= 8; ++ranks)
+      for (std::int64_t sequence = 1; sequence <= 40; ++sequence) {
+        const Cut cut = Cut::padded(layout, ranks, sequence);
+        const std::int64_t pieces = ranks * cut.pieces();
+        EXPECT_EQ(cut.piece(0), cut.piece(cut.pieces() - 1));
+        EXPECT_TRUE(cut.sequence() >= sequence && cut.sequence() < sequence + pieces) << sequence;
+      }
+}
+
 TEST(Positions, LastOnesAreThoseOfTheLastTokens) {
   const std::int64_t tokens = 6;
   for (const Positions& all :

@@ -74,6 +74,9 @@ class Commands(unittest.TestCase):
         latent = rerun_command.command({**asked, "kv_heads": 1, "latent": True, "d_k": 576, "d_v": 512})
         self.assertIn("--mla 512,64", latent)
         self.assertNotRegex(latent, "--kv-heads|--d-[kv]")
+        padded = rerun_command.command({**asked, "mask": "full", "sequence": 698, "padding": 0.0086})
+        self.assertRegex(padded, "--mask full .*--sequence 698")
+        self.assertNotRegex(padded, "--tokens|--padding")
         made = pages.simulated_each(scan())[0]
         self.assertIn("--topology results/local/machine.json", rerun_command.command(made))
         self.assertIn("--topology topologies/dgx-h100-8.json", rerun_command.command({**made, "topology": "dgx-h100-8"}))
