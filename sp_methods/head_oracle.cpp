@@ -22,7 +22,7 @@ std::vector<double> columns(const std::vector<double>& rows, std::int64_t width,
 }
 
 ReferenceInputs reference(const HeadInputs& head) {
-  return {head.q, head.k, head.v, head.g, {}, head.rounding};
+  return {head.q, head.k, head.v, head.g, head.state, head.rounding};
 }
 
 /// The reference of the head's rule, for inputs `of` in place of its own.
@@ -41,10 +41,10 @@ LinearGradients backward(const HeadInputs& head, const ReferenceInputs& of, cons
                          const std::vector<double>& d_state, const LayerShape& shape) {
   if (head.rule == Rule::decay) return {gla_reference_backward(of, d_o, d_state, shape), {}};
   if (head.rule == Rule::delta) {
-    DeltaReferenceGradients all = delta_reference_backward({of, head.beta}, d_o, {}, shape);
+    DeltaReferenceGradients all = delta_reference_backward({of, head.beta}, d_o, d_state, shape);
     return {std::move(all.of), {{"dbeta", std::move(all.dbeta)}}};
   }
-  LowRankReferenceGradients all = low_rank_reference_backward({of, head.a, head.b}, d_o, {}, shape);
+  LowRankReferenceGradients all = low_rank_reference_backward({of, head.a, head.b}, d_o, d_state, shape);
   return {std::move(all.of), {{"da", std::move(all.da)}, {"db", std::move(all.db)}}};
 }
 
@@ -53,15 +53,26 @@ void solve_columns(HeadSums& sums, const HeadInputs& head, bool has_gradients, c
   const std::int64_t d_v = head.shape.d_v;
   const std::int64_t first = d_v * work.unit / work.units, last = d_v * (work.unit + 1) / work.units;
   const auto own = [&](const std::vector<double>& rows) { return columns(rows, d_v, first, last); };
-  const std::vector<double> v = own(head.v), d_o = own(head.d_o), state = own(head.state),
-                            d_state = own(head.d_state);
+  // A column of v is a row of a state where maps have matrices.
+  const std::int64_t rows = has_matrices(head.rule) ? head.shape.d_k : 1;
+  const auto own_state = [&](const std::vector<double>& all) {
+    return columns(all, rows * d_v, rows * first, rows * last);
+  };
+  const std::vector<double> v = own(head.v), d_o = own(head.d_o), state = own_state(head.state),
+                            d_state = own_state(head.d_state);
   LayerShape shape = head.shape;
   shape.d_v = last - first;
   const ReferenceInputs of{head.q, head.k, v, head.g, state, rounding_of(head.rounding, work.unit)};
-  sums.add_columns("o", forward(head, of, shape).o, d_v, first, last);
+  const auto add_state = [&](const char* name, const std::vector<double>& part) {
+    if (sums.all().contains(name)) sums.add_columns(name, part, rows * d_v, rows * first, rows * last);
+  };
+  const ReferenceOutputs out = forward(head, of, shape);
+  sums.add_columns("o", out.o, d_v, first, last);
+  add_state("final_state", out.final_state);
   if (!has_gradients) return;
   const LinearGradients gradients = backward(head, of, d_o, d_state, shape);
   sums.add_columns("dv", gradients.of.dv, d_v, first, last);
+  add_state("d_initial_state", gradients.of.initial_state);
   sums.add("dq", gradients.of.dq, work.unit);
   sums.add("dk", gradients.of.dk, work.unit);
   sums.add("dg", gradients.of.dg, work.unit);
@@ -111,11 +122,20 @@ HeadInputs::HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::i
   v = shape.latent ? columns(k, shape.d_k, 0, shape.d_v) : key_rows("v");
   if (rule == Rule::delta) beta = rows("beta");
   if (rule == Rule::low_rank) a = rows("a"), b = rows("b");
+  const LayerProblem& problem = inputs.problem();
+  const auto whole = [&](const char* name) { return inputs.of_head(name, head, 0, 1); };
+  if (comes_in(problem.states) && first == 0) state = whole("initial_state");
+  if (goes_out(problem.states) && first + tokens == problem.sequence()) d_state = whole("d_final_state");
 }
 
-HeadSums::HeadSums(const LayerProblem& problem, std::int64_t tokens, bool has_gradients) {
-  const auto add = [&](const char* name) { sums_[name].assign(tokens * problem.width(name), 0.0); };
+HeadSums::HeadSums(const LayerProblem& problem, const HeadInputs& head, bool has_gradients) {
+  const auto add = [&](const char* name) {
+    const std::int64_t rows = LayerProblem::is_state(name) ? 1 : head.shape.tokens;
+    sums_[name].assign(rows * problem.width(name), 0.0);
+  };
   for (const char* name : {"o", "lse"}) add(name);
+  if (!head.d_state.empty()) add("final_state");
+  if (!head.state.empty() && has_gradients) add("d_initial_state");
   for (const char* name : {"dq", "dk", "dv", "dg"})
     if (has_gradients) add(name);
   if (!has_gradients) return;

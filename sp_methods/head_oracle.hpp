@@ -34,8 +34,8 @@ struct HeadInputs {
   Mask mask;
   std::uint64_t rounding = 0;
   std::vector<double> q, k, v, g, d_o, beta, a, b;
-  /// The state before the tokens and the gradient of the state behind them, [d_k, d_v] each, of
-  /// gated linear attention. Empty means zero.
+  /// The state before the tokens and the gradient of the state behind them, [d_k, d_v] each, or
+  /// [d_v, d_k] where maps have matrices. Empty means zero.
   std::vector<double> state, d_state;
 };
 
@@ -43,7 +43,9 @@ struct HeadInputs {
 /// thread starts at another run, so that threads rarely meet.
 class HeadSums {
  public:
-  HeadSums(const LayerProblem& problem, std::int64_t tokens, bool has_gradients);
+  /// Sums for the results of `head`. Of states there are those behind its tokens if a gradient comes
+  /// for it, and the gradient of those before them if one comes in.
+  HeadSums(const LayerProblem& problem, const HeadInputs& head, bool has_gradients);
 
   void add(const std::string& name, const std::vector<double>& part, int unit);
   /// Adds `part`, the columns [first, last) of rows of `width`, to which no other thread adds.
@@ -70,8 +72,7 @@ int most_units(const LayerProblem& problem);
 /// Adds the results of one unit of work to `sums`.
 void solve_unit(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work);
 
-/// The state behind a head's tokens if it is zero before them: [d_k, d_v], or [d_v, d_k] if maps
-/// have matrices.
+/// The state behind a head's tokens: [d_k, d_v], or [d_v, d_k] if maps have matrices.
 std::vector<double> state_behind(const HeadInputs& head);
 
 /// The matrix [d_k, d_k] by which a head's tokens map a state.

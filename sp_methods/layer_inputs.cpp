@@ -57,6 +57,11 @@ bool LayerProblem::is_of_keys(const std::string& name) {
   return kind != nullptr && kind->is_of_keys;
 }
 
+bool LayerProblem::is_state(const std::string& name) {
+  const TensorKind* kind = find_tensor(name);
+  return kind != nullptr && kind->end.has_value();
+}
+
 std::vector<std::int64_t> LayerProblem::edges() const {
   std::vector<std::int64_t> all = starts;
   for (std::int64_t rank = 0; rank <= ranks; ++rank)

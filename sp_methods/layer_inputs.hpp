@@ -59,6 +59,9 @@ struct LayerProblem {
   bool has_closed_gates = false;
   /// The keys that queries of softmax attention see. Inputs are zero from position `mask.end` on.
   Mask mask = {};
+  /// The states before the first token of the sequence and behind its last one. One that comes in
+  /// and the gradient of one that goes out are drawn from N(0, 1).
+  States states = States::none;
 
   /// The positions, ascending, at which a sequence starts, and the end of the last one.
   std::vector<std::int64_t> edges() const;
@@ -67,8 +70,11 @@ struct LayerProblem {
   /// Number of tokens of all ranks without those of padding.
   std::int64_t real_tokens() const { return std::min(mask.end, share.tokens * ranks); }
   /// Number of elements of one token in one head of the tensor called q, k, v, g, beta, a, b, d_o,
-  /// o, dq, dk, dv, dg, dbeta, da, db or lse. If keys are latent, v and dv have none.
+  /// o, dq, dk, dv, dg, dbeta, da, db or lse, or of one head of a state. If keys are latent, v and dv
+  /// have none.
   std::int64_t width(const std::string& name) const;
+  /// True for the states at the ends of the sequence, which have no rows for tokens.
+  static bool is_state(const std::string& name);
   /// True for k, v, dk and dv, which have the heads of keys.
   static bool is_of_keys(const std::string& name);
   /// Number of heads of the tensor called `name`.

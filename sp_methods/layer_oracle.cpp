@@ -45,7 +45,7 @@ LayerOracle::LayerOracle(const LayerProblem& problem, const OracleWork& work, st
 void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::int64_t tokens) {
   const std::uint64_t rounding = rounding_of(rounding_of(rounding_, head), first_token);
   const HeadInputs in(inputs_, head, first_token, tokens, rounding);
-  HeadSums sums(problem(), tokens, work_.has_gradients);
+  HeadSums sums(problem(), in, work_.has_gradients);
   const int units = std::min(most_units(problem()), work_.parts * work_.threads);
   work_.for_each((units - work_.part + work_.parts - 1) / work_.parts, [&](int i) {
     solve_unit(sums, in, work_.has_gradients, {work_.part + i * work_.parts, units});
@@ -54,8 +54,9 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::i
     work_.sum(sum);
     const bool is_of_keys = LayerProblem::is_of_keys(name);
     Tensor& whole = results_[name][is_of_keys ? head / problem().share.group_heads() : head];
-    whole.resize(problem().share.tokens * problem().ranks * problem().width(name));
-    const auto part = whole.begin() + first_token * problem().width(name);
+    const bool is_state = LayerProblem::is_state(name);
+    whole.resize((is_state ? 1 : problem().share.tokens * problem().ranks) * problem().width(name));
+    const auto part = whole.begin() + (is_state ? 0 : first_token * problem().width(name));
     std::transform(sum.begin(), sum.end(), part, part, std::plus<>());
   }
 }
@@ -63,8 +64,9 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::i
 std::vector<float> LayerOracle::input(const std::string& name, const Positions& positions) const {
   if (name == "prefix") return prefixes(positions);
   if (name == "map_matrix") return matrices(positions);
-  std::vector<float> rows(problem().share.tokens * problem().row(name));
-  fill(name, positions, 0, rows);
+  const bool is_state = LayerProblem::is_state(name);
+  std::vector<float> rows((is_state ? 1 : problem().share.tokens) * problem().row(name));
+  fill(name, is_state ? Positions::run(0, 1) : positions, 0, rows);
   return rows;
 }
 
@@ -110,6 +112,8 @@ std::vector<double> LayerOracle::gathered(const std::map<std::int64_t, Tensor>& 
 
 std::vector<double> LayerOracle::expected(const std::string& name, const Positions& positions,
                                           std::int64_t tokens) const {
+  if (LayerProblem::is_state(name))
+    return gathered(results_.at(name), problem().width(name), Positions::run(0, 1), 1);
   return gathered(results_.at(name), problem().width(name), positions, tokens);
 }
 
@@ -135,7 +139,10 @@ double LayerOracle::rms_of_terms(const std::string& name, const Positions& posit
                                  std::int64_t tokens) const {
   const auto heads = squares_of_terms().find(name);
   if (heads == squares_of_terms().end()) return 0;
-  const std::vector<double> squares = gathered(heads->second, problem().width(name), positions, tokens);
+  const bool is_state = LayerProblem::is_state(name);
+  const std::vector<double> squares =
+      gathered(heads->second, problem().width(name), is_state ? Positions::run(0, 1) : positions,
+               is_state ? 1 : tokens);
   return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0) /
                    static_cast<double>(squares.size()));
 }
@@ -183,7 +190,9 @@ std::vector<float> LayerOracle::matrices(std::int64_t token, std::int64_t tokens
   if (tokens == 0) return {};
   const LayerShape& share = problem().share;
   std::vector<float> all(share.heads * share.d_k * share.d_k);
-  const auto start = std::lower_bound(problem().starts.begin(), problem().starts.end(), token);
+  // The first document goes on from a state that comes in.
+  const std::int64_t earliest = token == 0 && comes_in(problem().states) ? 1 : token;
+  const auto start = std::lower_bound(problem().starts.begin(), problem().starts.end(), earliest);
   if (start != problem().starts.end() && *start < token + tokens) return all;
   work_.for_each(static_cast<int>(share.heads), [&](int head) {
     const HeadInputs in(inputs_, head, token, tokens);

@@ -63,8 +63,10 @@ class LayerOracle {
   std::vector<std::int64_t> heads(const std::string& name) const;
   const OracleWork& work() const { return work_; }
 
-  /// True for inputs with rows for each token: all but the prefix and the matrices.
-  static bool has_rows(const std::string& name) { return name != "prefix" && name != "map_matrix"; }
+  /// True for inputs with rows for each token: all but states and matrices.
+  static bool has_rows(const std::string& name) {
+    return name != "prefix" && name != "map_matrix" && !LayerProblem::is_state(name);
+  }
   /// Fills the rows [tokens, heads, width] of an input with rows, from token `first` of `positions`
   /// on. q, k, v, g, beta, a, b and d_o are drawn. In heads that were not solved, `out` is random
   /// and lse is 10, so large that no weight overflows.
@@ -78,7 +80,7 @@ class LayerOracle {
   std::vector<float> input(const std::string& name, const Positions& positions) const;
 
   /// Expected values [tokens, solved heads, width] of the output called o, dq, dk, dv, dg, dbeta,
-  /// da or db at the first `tokens` of `positions`.
+  /// da or db at the first `tokens` of `positions`. A state has one row, whatever the positions.
   std::vector<double> expected(const std::string& name, const Positions& positions,
                                std::int64_t tokens) const;
   /// Expected values [tokens, solved heads, width] of an output at the tokens of one rank's share.

@@ -19,8 +19,10 @@ std::int64_t value_width(const LayerShape& share) { return share.value_width(); 
 std::int64_t output_width(const LayerShape& share) { return share.d_v; }
 std::int64_t gate_width(const LayerShape& share) { return share.gate_width(); }
 std::int64_t one(const LayerShape& /*share*/) { return 1; }
+std::int64_t state_size(const LayerShape& share) { return share.d_k * share.d_v; }
 
 using enum TensorKind::Role;
+using enum TensorKind::End;
 constexpr TensorKind kinds[]{
     {"q", &LayerTensors::q, input, key_width},
     {"k", &LayerTensors::k, input, key_width, true},
@@ -39,18 +41,43 @@ constexpr TensorKind kinds[]{
     {"da", &LayerTensors::da, gradient, key_width, false, Rule::low_rank},
     {"db", &LayerTensors::db, gradient, key_width, false, Rule::low_rank},
 };
+constexpr TensorKind kinds_of_states[]{
+    {"initial_state", &LayerTensors::initial_state, input, state_size, false, {}, start},
+    {"final_state", &LayerTensors::final_state, output, state_size, false, {}, finish},
+    {"d_final_state", &LayerTensors::d_final_state, output_gradient, state_size, false, {}, finish},
+    {"d_initial_state", &LayerTensors::d_initial_state, gradient, state_size, false, {}, start},
+};
 
-/// Adds the buffers that the layer's pass needs on a rank of so many tokens.
-LayerTensors declare(Schedule& s, const Layer& layer, std::int64_t tokens) {
+/// The rank that has a state of the sequence. Zigzag tokens begin and end at the first one.
+int owner_of(const TensorKind& kind, Layout layout, int ranks) {
+  return *kind.end == start || layout == Layout::zigzag ? 0 : ranks - 1;
+}
+
+/// Adds the buffers that the layer's pass needs on a rank.
+LayerTensors declare(Schedule& s, const SpMethod& method, const Layer& layer) {
   LayerTensors x;
-  for (const TensorKind& kind : kinds) {
-    if (!kind.is_in(layer.rule, layer.pass)) continue;
-    const std::int64_t count = tokens * kind.heads(layer.share) * kind.width(layer.share);
+  const std::int64_t tokens = tokens_of(method, s.rank(), s.ranks(), layer.share.tokens);
+  const auto add = [&](const TensorKind& kind, std::int64_t rows, Dtype dtype) {
+    const std::int64_t count = rows * kind.heads(layer.share) * kind.width(layer.share);
     const bool is_read = kind.role == input || kind.role == output_gradient;
     const std::string name(kind.name);
-    x.*kind.slice = is_read ? s.input(name, count, layer.dtype) : s.output(name, count, true, layer.dtype);
-  }
+    x.*kind.slice = is_read ? s.input(name, count, dtype) : s.output(name, count, true, dtype);
+  };
+  for (const TensorKind& kind : kinds)
+    if (kind.is_in(layer.rule, layer.pass)) add(kind, tokens, layer.dtype);
+  for (const TensorKind& kind : kinds_of_states)
+    if (kind.is_in(layer.rule, layer.pass) && (*kind.end == start ? comes_in : goes_out)(layer.states))
+      add(kind, s.rank() == owner_of(kind, method.layout, s.ranks()) ? 1 : 0, Dtype::f32);
   return x;
+}
+
+/// Why a method that takes states or not cannot take those of this layer.
+Refusal refuse_states(const Layer& layer, const SpMethod& method, int ranks) {
+  if (layer.states == States::none) return {};
+  if (!method.has_states) return "it takes no state from before the sequence and gives none behind it";
+  if ((layer.mode == Mode::compute_only || method.sequence == Sequence::own) && ranks > 1)
+    return "without an exchange each rank has a sequence of its own, and a state is of one";
+  return {};
 }
 
 /// Why a method that takes packed documents or not cannot take those of this layer.
@@ -69,10 +96,10 @@ Refusal refuse_packed(const Layer& layer, bool packs) {
 /// Methods know some rules of linear attention. A state has one head of keys for each head of
 /// queries, and values of its own.
 void refuse_unknown_layers(SpMethod& method) {
-  method.unsupported = [own = method.unsupported, rules = method.rules, packs = method.packs,
-                        is_linear = method.attention == Attention::linear](const Layer& layer,
-                                                                           int ranks) -> Refusal {
+  method.unsupported = [method](const Layer& layer, int ranks) -> Refusal {
     const LayerShape& share = layer.share;
+    const bool is_linear = method.attention == Attention::linear;
+    const std::vector<Rule>& rules = method.rules;
     if (is_linear && share.latent) return "linear attention has values of its own, not those of latent keys";
     if (is_linear && share.key_heads() != share.heads)
       return "linear attention has as many heads of keys as of queries, not " +
@@ -82,8 +109,9 @@ void refuse_unknown_layers(SpMethod& method) {
     if (std::find(rules.begin(), rules.end(), layer.rule) == rules.end())
       return "its text has the " + std::string(to_string(rules.front())) + " rule, not the " +
              to_string(layer.rule) + " rule";
-    if (Refusal reason = refuse_packed(layer, packs)) return reason;
-    return own ? own(layer, ranks) : Refusal{};
+    if (Refusal reason = refuse_packed(layer, method.packs)) return reason;
+    if (Refusal reason = refuse_states(layer, method, ranks)) return reason;
+    return method.unsupported ? method.unsupported(layer, ranks) : Refusal{};
   };
 }
 
@@ -107,6 +135,13 @@ const char* to_string(Attention attention) { return attention == Attention::line
 
 const char* to_string(Rule rule) {
   return rule == Rule::delta ? "delta" : rule == Rule::low_rank ? "low-rank" : "decay";
+}
+
+const char* to_string(States states) {
+  return states == States::none  ? "none"
+         : states == States::in  ? "in"
+         : states == States::out ? "out"
+                                 : "both";
 }
 
 AttentionFlops attention_flops(Attention attention, Rule rule, std::int64_t heads, std::int64_t d_k,
@@ -134,9 +169,10 @@ LayerTensors LayerTensors::rows(std::int64_t first, std::int64_t count, std::int
 std::span<const TensorKind> tensor_kinds() { return kinds; }
 
 const TensorKind* find_tensor(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kinds), std::end(kinds),
-                                   [&](const TensorKind& kind) { return kind.name == name; });
-  return found == std::end(kinds) ? nullptr : found;
+  for (const std::span<const TensorKind> all : {tensor_kinds(), std::span<const TensorKind>(kinds_of_states)})
+    for (const TensorKind& kind : all)
+      if (kind.name == name) return &kind;
+  return nullptr;
 }
 
 RegisteredMethod::RegisteredMethod(const SpMethod& method) {
@@ -176,7 +212,7 @@ Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, 
   Schedule schedule(rank, ranks, ranks_per_node);
   Layer own = layer;
   own.cut_documents(rank * layer.share.tokens);
-  method.build(schedule, own, declare(schedule, own, tokens_of(method, rank, ranks, layer.share.tokens)));
+  method.build(schedule, own, declare(schedule, method, own));
   return schedule;
 }
 

@@ -40,6 +40,14 @@ enum class Attention { linear, softmax };
 /// (kernels/low_rank.hpp).
 enum class Rule { decay, delta, low_rank };
 
+/// The states at the ends of a layer's sequence: one that comes in before its first token, as from
+/// an earlier part of a prefill; one that goes out behind its last token; both, or none. With each
+/// goes its gradient.
+enum class States { none, in, out, both };
+
+constexpr bool comes_in(States states) { return states == States::in || states == States::both; }
+constexpr bool goes_out(States states) { return states == States::out || states == States::both; }
+
 /// True if a rank's tokens map the state by a matrix a head, false if by decays.
 constexpr bool has_matrices(Rule rule) { return rule != Rule::decay; }
 
@@ -53,6 +61,7 @@ const char* to_string(Attention attention);
 const char* to_string(GateKind gate);
 const char* to_string(MaskKind mask);
 const char* to_string(Rule rule);
+const char* to_string(States states);
 /// The attention of a layer in users' words: softmax, linear, and of a delta rule kda, gdn or
 /// deltanet, for a gate a channel, a gate a head or none; rwkv7 for a low-rank rule.
 const char* attention_name(Attention attention, Rule rule, GateKind gate);
@@ -79,6 +88,8 @@ struct Layer {
   Rule rule = Rule::decay;
   Pass pass = Pass::forward;
   Mode mode = Mode::overlapped;
+  /// The states at the ends of the sequence of linear attention.
+  States states = States::none;
   /// The number of head groups, whose exchanges follow one another.
   int groups = 1;
   /// The exclusive scan that carries the states; the method's own if empty.
@@ -104,9 +115,12 @@ struct Layer {
   Mask mask = {};
 
   /// Keeps states within documents: cuts the chunks of `share`, whose first token is at position
-  /// `first`, at the starts. Segmented work needs no cut: its inputs have closed gates there.
+  /// `first`, at the starts. Segmented work needs no cut: its inputs have closed gates there. Nor
+  /// has a document one that goes on from a state before the sequence.
   void cut_documents(std::int64_t first) {
-    cut_at_starts(share, segmented ? std::vector<std::int64_t>{} : starts, first);
+    std::vector<std::int64_t> cuts = segmented ? std::vector<std::int64_t>{} : starts;
+    if (comes_in(states)) std::erase(cuts, 0);
+    cut_at_starts(share, cuts, first);
   }
 };
 
@@ -116,33 +130,43 @@ inline Shape shape_of_maps(const Layer& layer, std::int64_t heads) {
   return {heads, layer.share.d_k, layer.share.d_v, layer.share.tokens, kind};
 }
 
-/// One rank's tensors, [tokens, heads, width] each. Tensors that a layer or a pass lacks are empty.
+/// One rank's tensors, [tokens, heads, width] each, and states as maps have them: [heads, d_k, d_v],
+/// or [heads, d_v, d_k] where maps have matrices. Tensors that a layer, a pass or a rank lacks are
+/// empty.
 struct LayerTensors {
   Slice q, k, v, g, beta, a, b, d_o;       // inputs
   Slice o, dq, dk, dv, dg, dbeta, da, db;  // outputs
+  /// The state before the sequence and the gradient of the one behind it, which are inputs.
+  Slice initial_state, d_final_state;
+  /// The state behind the sequence and the gradient of the one before it, which are outputs.
+  Slice final_state, d_initial_state;
 
   /// The inputs q, k, v and g as operands of a kernel.
   LayerInputs<Recorded> inputs() const { return {q, k, v, g}; }
   /// The gradients dq, dk, dv and dg as operands of a kernel.
   LayerGradients<Recorded> gradients() const { return {dq, dk, dv, dg}; }
 
-  /// The tensors' rows of `count` of a rank's `all` tokens, from token `first` on.
+  /// The tensors' rows of `count` of a rank's `all` tokens, from token `first` on, without states.
   LayerTensors rows(std::int64_t first, std::int64_t count, std::int64_t all) const;
 };
 
 /// The properties of one tensor of a layer, whatever the layer's sizes.
 struct TensorKind {
   enum class Role { input, output, output_gradient, gradient };
+  enum class End { start, finish };
 
   std::string_view name;
   Slice LayerTensors::*slice;
   Role role;
-  /// Number of elements of one token in one head; 0 if a layer of this share has no such tensor.
+  /// Number of elements of one token in one head, of a state in one head; 0 if a layer of this
+  /// share has no such tensor.
   std::int64_t (*width)(const LayerShape& share);
   /// True if the tensor has the heads of keys, which may be fewer than those of queries.
   bool is_of_keys = false;
   /// The only rule whose layers have the tensor; empty if all have it.
   std::optional<Rule> rule = std::nullopt;
+  /// Where the sequence has the state, at its start or at its end; empty for tensors of tokens.
+  std::optional<End> end = std::nullopt;
 
   std::int64_t heads(const LayerShape& share) const { return is_of_keys ? share.key_heads() : share.heads; }
   /// True if a layer with rule `other` has the tensor in `pass`.
@@ -152,10 +176,10 @@ struct TensorKind {
   }
 };
 
-/// The tensors of all layers, in the order of a schedule's buffers.
+/// The tensors of all layers that have rows for each token, in the order of a schedule's buffers.
 std::span<const TensorKind> tensor_kinds();
 
-/// The tensor called `name`, or a null pointer.
+/// The tensor or state called `name`, or a null pointer.
 const TensorKind* find_tensor(std::string_view name);
 
 /// Records one call of a contract's kernel.
@@ -188,6 +212,9 @@ struct SpMethod {
   std::vector<Rule> rules{Rule::decay};
   /// True if the method takes packed documents. Once registered, a method refuses them otherwise.
   bool packs = false;
+  /// True if the method takes states at the ends of the sequence. Once registered, a method refuses
+  /// them otherwise, and mode compute_only with them.
+  bool has_states = false;
   /// The scan that the method uses by default; empty if it uses none.
   std::string scan;
   /// Records the schedule of one rank.

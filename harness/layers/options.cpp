@@ -13,6 +13,8 @@ namespace {
 
 const Choices<Pass> pass_choices{
     {"forward", Pass::forward}, {"backward", Pass::backward}, {"both", Pass::both}};
+const Choices<States> state_choices{
+    {"none", States::none}, {"in", States::in}, {"out", States::out}, {"both", States::both}};
 const Choices<GateKind> gate_kind_choices{
     {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
 const Choices<MaskKind> mask_choices{{"causal", MaskKind::causal}, {"full", MaskKind::full}};
@@ -90,6 +92,9 @@ void declare(Flags& flags, RawOperators& raw) {
   flags.begin(FlagGroup::what);
   layers.add("pass", {"both"}, words_of(pass_choices),
              [](AskedLayer& one, const std::string& word) { one.layer.pass = value_of(pass_choices, word); });
+  layers.add("state", {"none"}, words_of(state_choices), [](AskedLayer& one, const std::string& word) {
+    one.layer.states = value_of(state_choices, word);
+  });
   layers.add("kernel", {"auto"}, words_of(kernel_choices),
              [](AskedLayer& one, const std::string& word) { one.kernel = word; });
 }

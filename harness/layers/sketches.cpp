@@ -12,12 +12,14 @@
 namespace baton {
 
 void LayerSketch::begin(const std::string& name, const LayerProblem& problem) {
-  tensors[name].resize(problem.share.tokens * problem.ranks * problem.heads(name));
+  const std::int64_t rows = LayerProblem::is_state(name) ? 1 : problem.share.tokens * problem.ranks;
+  tensors[name].resize(rows * problem.heads(name));
 }
 
 void LayerSketch::add(const std::string& name, std::int64_t first, std::span<const float> rows,
                       const LayerProblem& problem, const Positions& positions) {
   const std::int64_t width = problem.width(name), heads = problem.heads(name);
+  const bool is_state = LayerProblem::is_state(name);
   std::vector<float> signs(width);
   for (std::int64_t c = 0; c < width; ++c)
     signs[c] = (mixed(static_cast<std::uint64_t>(c)) >> 63) != 0 ? 1.0F : -1.0F;
@@ -25,7 +27,8 @@ void LayerSketch::add(const std::string& name, std::int64_t first, std::span<con
   const float* row = rows.data();
   for (std::int64_t t = first; row < rows.data() + rows.size(); ++t)
     for (std::int64_t head = 0; head < heads; ++head, row += width)
-      sums[positions.at(t) * heads + head] = std::inner_product(signs.begin(), signs.end(), row, 0.0);
+      sums[(is_state ? 0 : positions.at(t)) * heads + head] =
+          std::inner_product(signs.begin(), signs.end(), row, 0.0);
 }
 
 Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, std::int64_t tokens,
@@ -33,7 +36,8 @@ Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, st
   Comparison result;
   for (const auto& [name, sums] : got.tensors) {
     const auto& others = other.tensors.at(name);
-    const auto heads = static_cast<std::int64_t>(sums.size()) / tokens;
+    const std::int64_t rows = LayerProblem::is_state(name) ? 1 : tokens;
+    const auto heads = static_cast<std::int64_t>(sums.size()) / rows;
     std::vector<double> errors(heads, 0.0), values(heads, 0.0);  // squared
     for (std::size_t i = 0; i < sums.size(); ++i) {
       errors[i % heads] += (sums[i] - others[i]) * (sums[i] - others[i]);
@@ -42,7 +46,7 @@ Comparison compare_sketches(const LayerSketch& got, const LayerSketch& other, st
     // Heads whose values are far below those of the others count as if they were not.
     const double least =
         0.0025 * std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(heads);
-    const double most = 2 * tolerance * most_rms(tokens) / 4;
+    const double most = 2 * tolerance * most_rms(rows) / 4;
     for (std::int64_t head = 0; head < heads; ++head) {
       double error = std::sqrt(errors[head] / std::max({values[head], least, 1e-300}));
       if (error <= most) continue;

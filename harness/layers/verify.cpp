@@ -258,7 +258,9 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
       if (buffer.count == 0) continue;
       const Output output{oracle, positions, buffer, s.buffer(buffer.name)};
       Found found = read(executor, rank, output, sketch);
-      const double tolerance = layer_tolerance(buffer.dtype, wire_roundoff(executor), s.ranks(), problem.rule,
+      // States are f32, and made of tensors of the layer's type.
+      const Dtype dtype = LayerProblem::is_state(buffer.name) ? problem.dtype : buffer.dtype;
+      const double tolerance = layer_tolerance(dtype, wire_roundoff(executor), s.ranks(), problem.rule,
                                                problem.width(buffer.name));
       const double error = error_of(found, output, tolerance);
       result.relative_error = std::max(result.relative_error, error);

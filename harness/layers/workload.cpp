@@ -137,7 +137,8 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
           .rule = layer_.rule,
           .starts = packed(layer_, static_cast<int>(ranks)).starts,
           .has_closed_gates = layer_.segmented,
-          .mask = layer_.mask};
+          .mask = layer_.mask,
+          .states = layer_.states};
 }
 
 std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& problem,
@@ -216,6 +217,7 @@ AxisValues OperatorWorkload::axes() const {
                  {"layout", layout_of(method_), in_record_alone},
                  scan(),
                  {"pass", to_string(layer_.pass)},
+                 {"state", layer_.states == States::none ? "" : to_string(layer_.states)},
                  {"attention", attention(), has_word ? in_all : in_contest},
                  {"flops_per_token", passes * flops.per_token, in_record_alone},
                  {"flops_per_pair", passes * of_mask * flops.per_pair, in_record_alone}};

@@ -88,6 +88,16 @@ inline constexpr std::array of_workload = std::to_array<Field>({
      .flag = "--scan",
      .help = "The exclusive scan that carries the states. It is empty without one.",
      .flag_help = "in place of the method's own"},
+    {.key = "state",
+     .role = axis,
+     .type = text,
+     .written = if_any,
+     .flag = "--state",
+     .absent = "\"none\"",
+     .is_named = true,
+     .help = "The states at the ends of the sequence of a linear layer: one that comes in before the "
+             "first token, as from an earlier part of a prefill, one that goes out behind the last "
+             "token, both, or none. Passes take or give their gradients too."},
     {.key = "model",
      .role = axis,
      .type = text,

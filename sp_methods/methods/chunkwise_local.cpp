@@ -67,7 +67,7 @@ class LinearWalk {
     const int last = cut_.count() - 1;
     for (int i = last; i >= 0; --i) {
       LinearPass& pass = pass_of(i, true);
-      pass.record_local_states(0);
+      pass.record_map(0);
       pass.record_overlappable();
       pass.record_outputs(0);
       if (i > 0) carry(suffix_, i == last ? Slice{} : suffix_, pass.map(0));
@@ -80,7 +80,7 @@ class LinearWalk {
     const int last = cut_.count() - 1;
     for (int i = 0; i < (with_outputs ? last + 1 : last); ++i) {
       LinearPass& pass = pass_of(i, false);
-      pass.record_local_states(0);
+      pass.record_map(0);
       if (with_outputs) pass.record_overlappable();
       if (with_outputs) pass.record_outputs(0);
       if (i < last) carry(behind(i), i == 0 ? Slice{} : behind(i - 1), pass.map(0));

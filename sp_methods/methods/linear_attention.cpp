@@ -9,7 +9,9 @@
 //
 //   lasp1_as_released: receive, all local work, send: a chain of whole layers
 //
-// The backward pass is the same over the reversed ranks. Cost: one state a rank and pass on the
+// The backward pass is the same over the reversed ranks. A state before the sequence becomes part of
+// the first rank's map, S' = A S + B in place of B; the last rank applies its map for the state
+// behind the sequence. Neither travels. Cost: one state a rank and pass on the
 // wire for a chain, under any rule: matrices stay, and every other scan sends them. With
 // matrices zeco's outputs wait for the states; zeco_corrected has work for that time, which its
 // forward pass alone does otherwise (matrix_pass.hpp).
@@ -82,7 +84,7 @@ void record_pass(Schedule& s, LinearPass& pass, const Layer& layer, const std::s
                  ExchangePlacement placement) {
   const bool is_serial = placement == ExchangePlacement::serial;
   for (int g = 0; g < layer.groups; ++g) {
-    pass.record_local_states(g);
+    pass.record_map(g);
     if (is_serial) s.fence();
     if (is_serial || placement == ExchangePlacement::overlapped) exchange(s, pass, layer, scan, g);
     if (is_serial) s.fence();
@@ -120,6 +122,7 @@ std::unique_ptr<LinearPass> run(Schedule& s, const PassInputs& inputs, const std
     record_link(s, *pass);
   else
     record_pass(s, *pass, layer, scan, placement);
+  pass->record_end(inputs.is_backward ? inputs.tensors.d_initial_state : inputs.tensors.final_state);
   return pass;
 }
 
@@ -127,9 +130,10 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Variant
   const bool alone = layer.mode == Mode::compute_only || variant.placement == ExchangePlacement::none;
   const ExchangePlacement placement = alone ? ExchangePlacement::none : variant.placement;
   const std::string scan = variant.scan_of(layer);
-  const auto use = [&](Direction direction, bool is_recorded) {
-    const bool is_used = has_matrices(layer.rule) && !alone && is_recorded;
-    return is_used ? map_use(s, scan, layer, direction) : MapUse{};
+  const auto use = [&](Direction direction, bool is_recorded) -> MapUse {
+    if (!has_matrices(layer.rule) || !is_recorded) return {};
+    if (maps_states(layer, direction, s.rank(), s.ranks())) return {true, true};
+    return alone ? MapUse{} : map_use(s, scan, layer, direction);
   };
   const MapUse ahead = use(Direction::forward, layer.pass != Pass::backward);
   const MapUse back = use(Direction::reverse, layer.pass != Pass::forward);
@@ -138,6 +142,8 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Variant
   inputs.is_last = alone || s.rank() == s.ranks() - 1;
   inputs.prefix =
       saved_for_backward(s, layer, "prefix", layer.share.heads * layer.share.d_k * layer.share.d_v);
+  inputs.initial_state = x.initial_state;
+  inputs.d_final_state = x.d_final_state;
   inputs.makes = {ahead.matrix || back.matrix, ahead.state};
   inputs.corrects = variant.corrects;
   std::unique_ptr<LinearPass> forward;
@@ -191,6 +197,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .attention = Attention::linear,
       .rules = rules,
       .packs = true,
+      .has_states = true,
       .scan = variant.scan,
       .build = [variant](Schedule& s, const Layer& layer,
                          const LayerTensors& x) { build(s, layer, x, variant); },

@@ -57,12 +57,13 @@ struct Halves {
   Slice prefixes;       ///< The states before both.
   Slice maps = {};      ///< Memory for the maps of both; that of the passes if empty.
   Slice matrices = {};  ///< The matrices of both, which a schedule of the gradient alone is given.
+  LayerTensors whole;   ///< The tensors of the rank, whose states are those of the sequence.
 };
 
 Halves halves_of(const Schedule& s, const Layer& layer, const LayerTensors& x) {
   const Cut cut{Layout::zigzag, s.ranks(), layer.share.tokens};
   const Positions at = cut.positions(s.rank());
-  Halves halves{.layers = {layer, layer}, .tensors = {}, .prefixes = {}};
+  Halves halves{.layers = {layer, layer}, .tensors = {}, .prefixes = {}, .whole = x};
   for (const int half : {0, 1}) {
     halves.layers[half].share.tokens = cut.piece(half);
     halves.layers[half].cut_documents(half == 0 ? at.first : at.second);
@@ -76,6 +77,7 @@ Halves halves_of(const Schedule& s, const Layer& layer, const LayerTensors& x) {
 std::array<MapUse, 2> use_of_maps(const Schedule& s, const Layer& layer, const Variant& variant) {
   constexpr MapUse all{true, true}, state{false, true};
   if (!has_matrices(layer.rule)) return {};
+  if (s.rank() == 0 && layer.states != States::none) return {all, all};
   if (s.ranks() == 1) return {state, MapUse{}};
   if (variant.exchange == Exchange::once || s.rank() == s.ranks() - 1) return {all, all};
   const std::string scan = variant.scan_of(layer);
@@ -97,11 +99,14 @@ class ZigzagPass {
         second_(pass_of(is_backward ? 0 : 1, use[1], forward == nullptr ? nullptr : forward->first_.get())) {}
 
   void run(const Variant& variant) {
-    if (variant.exchange == Exchange::relay) return run_relay();
-    if (variant.exchange == Exchange::once)
+    if (variant.exchange == Exchange::relay)
+      run_relay();
+    else if (variant.exchange == Exchange::once)
       run_once(variant.collective);
     else
       run_scans(variant.scan_of(layer()));
+    second_->record_end(is_backward_ ? halves_.whole.d_initial_state : halves_.whole.final_state);
+    if (variant.exchange == Exchange::relay) return;  // which has the outputs
     for (LinearPass* pass : {first_.get(), second_.get()}) pass->record_overlappable();
     for (LinearPass* pass : {first_.get(), second_.get()}) pass->record_outputs(0);
   }
@@ -113,6 +118,8 @@ class ZigzagPass {
                           .prefix = half_of(halves_.prefixes, half),
                           .map = half_of(halves_.maps, half),
                           .matrices = half_of(halves_.matrices, half),
+                          .initial_state = half == 0 ? halves_.whole.initial_state : Slice{},
+                          .d_final_state = half == 1 ? halves_.whole.d_final_state : Slice{},
                           .is_backward = is_backward_,
                           .is_first = s_.rank() == 0 && half == 0,
                           .is_last = s_.rank() == 0 && half == 1,
@@ -127,11 +134,11 @@ class ZigzagPass {
   }
 
   void run_scans(const std::string& scan) {
-    first_->record_local_states(0);
+    first_->record_map(0);
     wait_if_exposed();
     exchange(*first_, scan);
     wait_if_exposed();
-    second_->record_local_states(0);
+    second_->record_map(0);
     wait_if_exposed();
     const Map behind = s_.rank() == s_.ranks() - 1 ? join() : Map{};
     {
@@ -155,8 +162,8 @@ class ZigzagPass {
   }
 
   void run_once(const std::string& gather) {
-    first_->record_local_states(0);
-    second_->record_local_states(0);
+    first_->record_map(0);
+    second_->record_map(0);
     wait_if_exposed();
     const Slice maps = s_.ranks() == 1 ? halves_.maps : s_.scratch("maps", s_.ranks() * halves_.maps.count);
     if (s_.ranks() > 1) embed(s_, gather, {{{}, halves_.maps, 1}, maps, 1});
@@ -243,6 +250,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .attention = Attention::linear,
       .rules = {Rule::decay, Rule::delta, Rule::low_rank},
       .packs = true,
+      .has_states = true,
       .scan = variant.exchange == Exchange::scans ? variant.collective : "",
       .build = [variant](Schedule& s, const Layer& layer,
                          const LayerTensors& x) { build(s, layer, x, variant); },

@@ -71,7 +71,7 @@ class LocalLinear : public GatheredAttention {
                             .is_first = true,
                             .is_last = true};
     const auto pass = make_pass(s_, inputs);
-    pass->record_local_states(0);
+    pass->record_map(0);
     pass->record_overlappable();
     pass->record_outputs(0);
   }

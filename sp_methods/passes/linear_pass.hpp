@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pass of linear attention on one rank, as compute steps around an exchange.
 //
-//   record_local_states   reduces a head group's tokens to a map, which may then be exchanged
+//   record_map            reduces a head group's tokens to a map, which may then be exchanged
 //   record_overlappable   all work that needs nothing from other ranks
 //   record_outputs        results that need the group's incoming state
 //
@@ -41,6 +41,9 @@ struct PassInputs {
   /// The matrices of the tokens' map, which a pass of the gradient alone reads; an input of the
   /// schedule if empty.
   Slice matrices = {};
+  /// On the first rank the state before the sequence, and on the last rank the gradient of the one
+  /// behind it, shaped like `prefix`; empty for zeros, and on other ranks.
+  Slice initial_state = {}, d_final_state = {};
   bool is_backward = false;
   bool is_first = false;  ///< True if no rank is earlier, so that the prefix is zero.
   bool is_last = false;   ///< True if no rank is later, so that no state gradient comes in.
@@ -65,8 +68,27 @@ class LinearPass {
  public:
   virtual ~LinearPass() = default;
 
-  /// Records the steps that reduce a head group's tokens to a map, which may then be exchanged.
-  virtual void record_local_states(int group) = 0;
+  /// Records the steps that reduce a head group's tokens to a map, which may then be exchanged. A
+  /// state before the whole sequence becomes part of the first rank's map.
+  void record_map(int group) {
+    record_local_states(group);
+    const bool is_read = !has_matrices(inputs_.layer.rule) || (inputs_.makes.matrix && inputs_.makes.state);
+    if (entering(group).empty() || !is_read) return;
+    const Map& own = map(group);
+    schedule_.combine(own.only_state(), {{}, entering(group), own.row, own.form}, own);
+  }
+  /// Records the state behind the whole sequence, in a backward pass the gradient of the one before
+  /// it, once the exchange is over. `end` is shaped like the prefix; nothing is recorded if it is
+  /// empty.
+  void record_end(const Slice& end) {
+    for (int g = 0; g < groups() && !end.empty(); ++g) {
+      const Map own = map(g), into{{}, of_group(end, g), own.row, own.form};
+      if (state_comes_in())
+        schedule_.combine(into, incoming(g), own);
+      else
+        schedule_.copy(into, own.only_state());
+    }
+  }
   /// Records all work that needs nothing from other ranks.
   virtual void record_overlappable() = 0;
   /// Records the results that need the group's incoming state.
@@ -90,7 +112,7 @@ class LinearPass {
   const Map& map(int group) const { return groups_[group].map; }
   /// The place where the group's state from other ranks must arrive.
   const Map& incoming(int group) const { return groups_[group].incoming; }
-  /// True if a state comes in, or in a backward pass the gradient of one.
+  /// True if a state comes from another rank, or in a backward pass the gradient of one.
   bool state_comes_in() const { return !(is_backward() ? inputs_.is_last : inputs_.is_first); }
 
  protected:
@@ -127,17 +149,29 @@ class LinearPass {
   const LayerTensors& tensors() const { return inputs_.tensors; }
   bool is_backward() const { return inputs_.is_backward; }
   const Work& work(int group) const { return groups_[group].work; }
+  virtual void record_local_states(int group) = 0;
 
-  /// The group's state from before this rank; empty on the first rank.
+  /// The group's state from before this rank; empty if it is zero.
   Slice prefix(int group) const {
-    return inputs_.is_first ? Slice{} : inputs_.prefix.block(group, groups(), share().d_k * share().d_v);
+    return of_group(inputs_.is_first ? inputs_.initial_state : inputs_.prefix, group);
   }
-  /// The group's state that the exchange brought; empty if none comes in.
-  Slice arrived(int group) const { return state_comes_in() ? incoming(group).state : Slice{}; }
+  /// The group's state before the tokens of this pass, or in a backward pass the gradient of the one
+  /// behind them, once the exchange is over; empty if it is zero.
+  Slice arrived(int group) const { return state_comes_in() ? incoming(group).state : entering(group); }
 
   Schedule& schedule_;
 
  private:
+  /// The group's part of states of all heads.
+  Slice of_group(const Slice& states, int group) const {
+    return states.empty() ? Slice{} : states.block(group, groups(), share().d_k * share().d_v);
+  }
+  /// The group's state, or the gradient of one, that enters the sequence at this rank.
+  Slice entering(int group) const {
+    if (state_comes_in()) return {};
+    return of_group(is_backward() ? inputs_.d_final_state : inputs_.initial_state, group);
+  }
+
   PassInputs inputs_;
   std::vector<Group> groups_;
 };

@@ -60,7 +60,7 @@ class MatrixPass : public LinearPass {
         corrects_(inputs.corrects),
         dtype_(inputs.layer.dtype) {
     const LayerShape& own = share();
-    if (corrects_ && !inputs.is_first)
+    if (corrects_ && !(inputs.is_first && inputs.initial_state.empty()))
       correction_ = schedule.scratch("correction", own.tokens * own.heads * own.d_k, inputs.layer.dtype);
     if (is_backward() && inputs.forward == nullptr && makes_.matrix)
       kept_ = inputs.matrices.empty()

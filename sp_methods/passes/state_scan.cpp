@@ -42,6 +42,13 @@ MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& l
   return use;
 }
 
+bool maps_states(const Layer& layer, Direction direction, int rank, int ranks) {
+  const bool starts = rank == 0 && comes_in(layer.states);
+  const bool ends = rank == ranks - 1 && goes_out(layer.states);
+  if (ranks == 1) return direction == Direction::forward ? ends : starts;
+  return starts || ends;
+}
+
 Refusal unsupported_maps(const Layer& layer, const std::string& scan) {
   if (Refusal reason = layer.kernels.unsupported(layer.dtype, {layer.share.d_k, layer.share.d_v}))
     return reason;
@@ -55,7 +62,7 @@ void record_link(Schedule& s, LinearPass& pass) {
   const int P = s.ranks(), r = s.rank();
   for (int g = 0; g < pass.groups() && r > 0; ++g) s.recv(pass.incoming(g).state, r - 1);
   s.fence();
-  for (int g = 0; g < pass.groups(); ++g) pass.record_local_states(g);
+  for (int g = 0; g < pass.groups(); ++g) pass.record_map(g);
   pass.record_overlappable();
   for (int g = 0; g < pass.groups(); ++g) pass.record_outputs(g);
   s.fence();

@@ -27,6 +27,10 @@ std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& 
 /// between the first and the last one counts both parts.
 MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& layer, Direction direction);
 
+/// True if a rank's map in a pass of this direction acts on a state that enters or leaves the whole
+/// sequence. On several ranks both passes have one where either has.
+bool maps_states(const Layer& layer, Direction direction, int rank, int ranks);
+
 /// The reason why `scan`, or the kernels around it, cannot take the maps of this layer; empty if
 /// they can. Natives take decays alone.
 Refusal unsupported_maps(const Layer& layer, const std::string& scan);

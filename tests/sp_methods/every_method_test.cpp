@@ -3,6 +3,7 @@
 // pass, mode and gate kind, several rank counts, scans and head groups. What takes packed documents
 // has some, what has softmax attention runs without a causal mask too, and what knows a rule with
 // matrices runs all of it under that rule too.
+// States come in and go out in three of four problems that may have them.
 //
 //   every_method_test local|mpi [GoogleTest's flags]
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <string>
@@ -49,8 +51,7 @@ class EveryMethod : public testing::Test {
     if (!executors_.have(ranks)) GTEST_SKIP() << "too few ranks were launched";
     const Team& team = executors_.team(ranks);
     if (!team.is_member()) return;
-    const Refusal refusal = method->unsupported ? method->unsupported(layer, ranks) : Refusal{};
-    if (refusal) GTEST_SKIP() << refusal.reason();
+    if (const Refusal refusal = method->unsupported(layer, ranks)) GTEST_SKIP() << refusal.reason();
     const auto schedules = build_all(*method, layer, ranks);
     ASSERT_NO_THROW(check(method->name, schedules));
     Executor& executor = executors_.on(ranks);
@@ -65,7 +66,7 @@ class EveryMethod : public testing::Test {
     for (int round = 0; round < 2; ++round) {  // each with inputs of its own
       const LayerOracle& oracle =
           oracle_of({method->attention, layer.share, ranks, problem_.is_alone(), gates, seed + round,
-                     layer.dtype, layer.rule, layer.starts, layer.segmented, layer.mask});
+                     layer.dtype, layer.rule, layer.starts, layer.segmented, layer.mask, layer.states});
       write_layer(executor, schedules, *method, oracle);
       executor.synchronise();
       executor.run();
@@ -132,15 +133,11 @@ void add_choices(std::vector<Problem>& all, const SpMethod& method) {
   const int ranks = has_gates ? 3 : 4;
   const GateKind gate = has_gates ? GateKind::vector : GateKind::none;
   const Layer layer{.share = {12, 4, 6, 8, 8, gate}, .pass = Pass::both, .blocks = 3};
-  for (int groups : {2, 4}) {
+  for (int groups : {2, 4, 1, -2}) {  // below 2 in segments
+    if (groups < 2 && !has_gates) return;
     all.push_back({&method, layer, ranks});
-    all.back().layer.groups = groups;
-  }
-  if (!has_gates) return;
-  for (int groups : {1, 2}) {
-    all.push_back({&method, layer, ranks});
-    all.back().layer.groups = groups;
-    all.back().layer.segmented = true;
+    all.back().layer.groups = std::abs(groups);
+    all.back().layer.segmented = groups < 2;
   }
   if (method.scan.empty()) return;
   for (const Collective* scan : collectives()) {
@@ -214,14 +211,16 @@ std::vector<Problem> under_rule(Rule rule, const SpMethod& method, std::vector<P
   return all;
 }
 
-/// Gives a method that shares heads among the ranks as many as that takes.
-void fit_heads(Problem& problem) {
-  const auto& unsupported = problem.method->unsupported;
-  if (!unsupported || !unsupported(problem.layer, problem.ranks)) return;
+/// Gives a method that shares heads among ranks as many as that takes, and states if it takes them.
+void fit(Problem& problem, States states) {
+  const auto takes = [&](const Layer& one) { return !problem.method->unsupported(one, problem.ranks); };
   Layer more = problem.layer;
   more.share.heads *= problem.ranks;
   more.share.kv_heads *= problem.ranks;
-  if (!unsupported(more, problem.ranks)) problem.layer = more;
+  if (!takes(problem.layer) && takes(more)) problem.layer = more;
+  more = problem.layer;
+  more.states = states;
+  if (takes(more)) problem.layer = more;
 }
 
 std::vector<Problem> problems(const std::string& executor) {
@@ -254,7 +253,7 @@ std::vector<Problem> problems(const std::string& executor) {
       of_all.insert(of_all.end(), under.begin(), under.end());
     }
   }
-  for (Problem& problem : of_all) fit_heads(problem);
+  for (std::size_t i = 0; i < of_all.size(); ++i) fit(of_all[i], States(i % 4));
   return of_all;
 }
 

@@ -26,12 +26,12 @@ struct Problem {
     const LayerShape& s = layer.share;
     return fmt::format(
                "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/heads:{}/kv_heads:{}/d_k:{}/d_v:{}/chunk:{}/"
-               "groups:{}/scan:{}/seed:{}{}",
+               "groups:{}/scan:{}/state:{}/seed:{}{}",
                method->name, ranks, to_string(layer.pass), to_string(layer.mode),
                has_matrices(layer.rule) ? attention_name(method->attention, layer.rule, s.gate)
                                         : to_string(s.gate),
                to_string(gates), s.tokens, s.heads, s.key_heads(), s.d_k, s.d_v, s.chunk, layer.groups,
-               layer.scan, seed, layer.segmented ? "/segmented" : "") +
+               layer.scan, to_string(layer.states), seed, layer.segmented ? "/segmented" : "") +
            (layer.starts.empty() ? "" : fmt::format("/starts:{}", fmt::join(layer.starts, "-"))) +
            (s.latent ? "/latent/" : "/") + to_string(layer.dtype) +
            (layer.mask == Mask{} ? ""

@@ -64,6 +64,7 @@ TEST(LayerDraw, NoTwoProblemsShareTheirResults) {
   add([](auto& one) { one.has_closed_gates = true; });
   add([](auto& one) { one.mask.kind = MaskKind::full; });
   add([](auto& one) { one.mask.end = 60; });
+  add([](auto& one) { one.states = States::in; });
   EXPECT_EQ(static_cast<int>(keys.size()), count);
 }
 

@@ -69,6 +69,7 @@ TEST(Lists, EveryAxisOfALayerTakesOne) {
                                                         {"--groups", "1,2"},
                                                         {"--dtype", "f32,bf16"},
                                                         {"--pass", "forward,both"},
+                                                        {"--state", "none,both"},
                                                         {"--scan", "all_scan,two_shot"},
                                                         {"--ranks-per-node", "0,2"},
                                                         {"--threads-per-rank", "1,2"}})

@@ -81,13 +81,14 @@ Result of_cudnn() {
   return full_result(made);
 }
 
-/// A layer of latent keys, packed documents and a full mask, padded, as no method takes it, on one
-/// thread a rank.
+/// A layer of latent keys, packed documents, a full mask and states, padded, as no method takes it,
+/// on one thread a rank.
 Result of_mla() {
   Layer layer = small_layer();
   layer.share.kv_heads = 1;
   layer.share.latent = true;
   layer.mask = {MaskKind::full, 61};
+  layer.states = States::both;
   MadeCase made;
   made.bench_case.backend = &find_backend("tcp");
   made.bench_case.workload = operator_workload(find_method("all_gather_kv"), layer,
