@@ -163,7 +163,7 @@ void record(Schedule& schedule, const typename Contract::Parameters& parameters,
                    source);
 }
 
-/// The tokens and the heads whose tensors a rank has.
+/// The tokens, and the heads of each sequence, whose tensors a rank has.
 struct TensorPart {
   Positions positions;
   std::int64_t tokens = 0;

@@ -124,7 +124,7 @@ Input input_of(const std::string& name, const SpMethod& method, int rank, const 
     return {known, method.kept(rank, problem.ranks, share)};
   return {known,
           {positions_of(method, rank, problem.ranks, share.tokens),
-           tokens_of(method, rank, problem.ranks, share.tokens), 0, share.heads}};
+           tokens_of(method, rank, problem.ranks, share.tokens), 0, share.heads / share.batch}};
 }
 
 /// Writes an input that has a row for each token, a run of tokens at a time.
@@ -132,16 +132,19 @@ void write_rows(Executor& executor, int rank, const Slice& slice, const Input& i
                 const LayerOracle& oracle) {
   const auto& [name, part] = input;
   const LayerProblem& problem = oracle.problem();
-  const std::int64_t width = problem.width(name), row = problem.row(name), all = problem.share.heads;
-  const std::int64_t first_head = part.first_head * problem.heads(name) / all;
-  const std::int64_t own_row = std::max<std::int64_t>(1, part.heads * problem.heads(name) / all) * width;
+  const std::int64_t width = problem.width(name), row = problem.row(name), batch = problem.share.batch;
+  const std::int64_t heads = problem.heads(name), all = problem.share.heads;
+  const std::int64_t first_head = part.first_head * heads / all;
+  const std::int64_t own_heads = std::max<std::int64_t>(1, part.heads * heads / all);  // of a sequence
+  const std::int64_t own_row = batch * own_heads * width;
   const std::int64_t step = tokens_at_once(part.tokens, row);
   std::vector<float> rows(step * row);
   for (std::int64_t first = 0; first < part.tokens; first += step) {
     const std::int64_t count = std::min(step, part.tokens - first);
     oracle.fill(name, part.positions, first, std::span(rows).first(count * row));
-    for (std::int64_t t = 0; t < count && own_row < row; ++t)
-      std::copy_n(rows.begin() + t * row + first_head * width, own_row, rows.begin() + t * own_row);
+    for (std::int64_t i = 0; i < count * batch && own_row < row; ++i)
+      std::copy_n(rows.begin() + (i * heads / batch + first_head) * width, own_heads * width,
+                  rows.begin() + i * own_heads * width);
     executor.write(rank, slice.part(first * own_row, count * own_row),
                    std::span(rows).first(count * own_row));
   }

@@ -5,6 +5,8 @@
 //   gather:   x [tokens, heads, width] -> pack -> all-to-all -> [ranks*tokens, heads/ranks, width]
 //   scatter:  [ranks*tokens, heads/ranks, width] -> all-to-all -> unpack -> x
 //
+// Of a batch a rank has some heads of each sequence: to these kernels the sequences of a token are
+// so many tokens.
 // A tensor is an all-to-all of its own, so what arrives is the whole sequence in order and is not
 // unpacked. Where there are fewer heads of keys than ranks, ranks share one, and their gradients of
 // it are added up. One rank moves nothing.
@@ -74,17 +76,17 @@ class HeadExchange {
   }
 
   static LayerShape gathered_share(LayerShape share, int ranks) {
-    const std::int64_t key_heads = share.key_heads();
+    const std::int64_t key_heads = share.key_heads() / share.batch;
     share.tokens *= ranks;
     share.heads /= ranks;
-    share.kv_heads = std::max<std::int64_t>(1, key_heads / ranks);
+    share.kv_heads = share.batch * std::max<std::int64_t>(1, key_heads / ranks);
     return share;
   }
 
  private:
   HeadBlocks blocks(const Slice& x, std::int64_t heads) const {
-    const std::int64_t tokens = layer_.share.tokens;
-    return {tokens, ranks_, heads, x.count / tokens / heads, x.dtype};
+    const std::int64_t tokens = layer_.share.tokens, batch = layer_.share.batch;
+    return {tokens * batch, ranks_, heads / batch, x.count / tokens / heads, x.dtype};
   }
 
   void exchange(const Slice& into, const Slice& own) {
@@ -114,7 +116,8 @@ class GatheredAttention {
 inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
   const LayerShape& share = layer.share;
   const auto sent = [&](std::int64_t heads, std::int64_t width) {
-    return (ranks - 1) * HeadBlocks{share.tokens, ranks, heads, width}.elements() / ranks;
+    const HeadBlocks blocks{share.tokens * share.batch, ranks, heads / share.batch, width};
+    return (ranks - 1) * blocks.elements() / ranks;
   };
   std::int64_t elements = 0;
   for (const TensorKind& kind : tensor_kinds())
@@ -168,12 +171,14 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
 /// are those of the group's tokens.
 inline TensorPart gathered_part(const LayerShape& share, int ranks, int place, const Positions& positions) {
   const LayerShape whole = HeadExchange::gathered_share(share, ranks);
-  return {positions, whole.tokens, place * whole.heads, whole.heads};
+  const std::int64_t heads = whole.heads / whole.batch;
+  return {positions, whole.tokens, place * heads, heads};
 }
 
 /// The reason why `ranks` ranks cannot share the heads of this layer; empty if they can.
 inline Refusal unsupported_heads(const Layer& layer, int ranks) {
-  const std::int64_t heads = layer.share.heads, keys = layer.share.key_heads();
+  const std::int64_t heads = layer.share.heads / layer.share.batch;
+  const std::int64_t keys = layer.share.key_heads() / layer.share.batch;
   if (heads % ranks != 0)
     return std::to_string(heads) + " heads cannot be shared by " + std::to_string(ranks) + " ranks";
   if (keys % ranks != 0 && ranks % keys != 0)

@@ -115,6 +115,24 @@ TEST_P(EveryClaim, IsWhatIsCountedUnderEveryScanThatClaims) {
   }
 }
 
+/// Three sequences on 4 ranks, which cut a state into equal parts.
+TEST_P(EveryClaim, OfABatchIsThatOfASequenceTimesItsSize) {
+  for (Layer layer : layers_of(*GetParam())) {
+    if (!takes(*GetParam(), layer, 4)) continue;
+    // Fewer matrices than ranks cannot be cut into equal slices.
+    if (GetParam()->name == "linear_two_shot" && layer.groups > 1) continue;
+    Layer three = layer;
+    three.share.batch = 3;
+    three.share.heads *= 3;
+    three.share.kv_heads *= 3;
+    const Split split{.ranks = 4, .blocks = 1};
+    ASSERT_TRUE(compare(*GetParam(), three, split));
+    const Cost one = GetParam()->claim(layer, split).value(), all = GetParam()->claim(three, split).value();
+    EXPECT_EQ(all.sent_bytes, 3 * one.sent_bytes) << text(*GetParam(), layer, split);
+    EXPECT_EQ(all.hops, one.hops) << text(*GetParam(), layer, split);
+  }
+}
+
 /// Rank 0 alone sends forward and rank 1 alone sends backward.
 TEST(Claims, TwoRanksOfAChainSendOneStateEachInBothPasses) {
   const Layer layer{.share = {8, 2, 4, 6, 4}, .pass = Pass::both};

@@ -58,6 +58,7 @@ TEST(Lists, EveryAxisOfALayerTakesOne) {
        std::vector<std::pair<std::string, std::string>>{{"--tokens", "64,128"},
                                                         {"--packed", "0,16"},
                                                         {"--heads", "2,4"},
+                                                        {"--batch", "1,3"},
                                                         {"--kv-heads", "0,4"},
                                                         {"--d-k", "8,16"},
                                                         {"--d-v", "8,16"},
