@@ -19,6 +19,7 @@ std::int64_t value_width(const LayerShape& share) { return share.value_width(); 
 std::int64_t output_width(const LayerShape& share) { return share.d_v; }
 std::int64_t gate_width(const LayerShape& share) { return share.gate_width(); }
 std::int64_t one(const LayerShape& /*share*/) { return 1; }
+std::int64_t conv_width(const LayerShape& share) { return (2 * share.d_k + share.d_v) * share.conv; }
 
 using enum TensorKind::Role;
 constexpr TensorKind kinds[]{
@@ -38,17 +39,21 @@ constexpr TensorKind kinds[]{
     {"dbeta", &LayerTensors::dbeta, gradient, one, false, Rule::delta},
     {"da", &LayerTensors::da, gradient, key_width, false, Rule::low_rank},
     {"db", &LayerTensors::db, gradient, key_width, false, Rule::low_rank},
+    {"conv_w", &LayerTensors::conv_w, weight, conv_width},
+    {"dconv_w", &LayerTensors::dconv_w, weight_gradient, conv_width},
 };
 
 /// Adds the buffers that the layer's pass needs on a rank of so many tokens.
 LayerTensors declare(Schedule& s, const Layer& layer, std::int64_t tokens) {
   LayerTensors x;
   for (const TensorKind& kind : kinds) {
-    if (!kind.is_in(layer.rule, layer.pass)) continue;
-    const std::int64_t count = tokens * kind.heads(layer.share) * kind.width(layer.share);
-    const bool is_read = kind.role == input || kind.role == output_gradient;
+    const std::int64_t of_token = kind.heads(layer.share) * kind.width(layer.share);
+    if (!kind.is_in(layer.rule, layer.pass) || (kind.is_weight() && of_token == 0)) continue;
+    const std::int64_t count = kind.is_weight() ? of_token : tokens * of_token;
+    const Dtype dtype = kind.is_weight() ? Dtype::f32 : layer.dtype;
+    const bool is_read = kind.role == input || kind.role == output_gradient || kind.role == weight;
     const std::string name(kind.name);
-    x.*kind.slice = is_read ? s.input(name, count, layer.dtype) : s.output(name, count, true, layer.dtype);
+    x.*kind.slice = is_read ? s.input(name, count, dtype) : s.output(name, count, true, dtype);
   }
   return x;
 }
@@ -66,12 +71,21 @@ Refusal refuse_packed(const Layer& layer, bool packs) {
   return {};
 }
 
+/// Why a method that has convolutions or not cannot have that of this layer.
+Refusal refuse_convolved(const Layer& layer, bool convolves) {
+  if (layer.share.conv == 0) return {};
+  if (!convolves) return "it has no convolution before q, k and v";
+  if (layer.dtype == Dtype::bf16 && !layer.starts.empty())
+    return "on GPUs a convolution takes one document, not packed ones";
+  return {};
+}
+
 /// Methods know some rules of linear attention. A state has one head of keys for each head of
 /// queries, and values of its own.
 void refuse_unknown_layers(SpMethod& method) {
   method.unsupported = [own = method.unsupported, rules = method.rules, packs = method.packs,
-                        is_linear = method.attention == Attention::linear](const Layer& layer,
-                                                                           int ranks) -> Refusal {
+                        convolves = method.convolves, is_linear = method.attention == Attention::linear](
+                           const Layer& layer, int ranks) -> Refusal {
     const LayerShape& share = layer.share;
     if (is_linear && share.latent) return "linear attention has values of its own, not those of latent keys";
     if (is_linear && share.key_heads() != share.heads)
@@ -81,6 +95,7 @@ void refuse_unknown_layers(SpMethod& method) {
       return "its text has the " + std::string(to_string(rules.front())) + " rule, not the " +
              to_string(layer.rule) + " rule";
     if (Refusal reason = refuse_packed(layer, packs)) return reason;
+    if (Refusal reason = refuse_convolved(layer, convolves)) return reason;
     return own ? own(layer, ranks) : Refusal{};
   };
 }
@@ -122,7 +137,8 @@ LayerTensors LayerTensors::rows(std::int64_t first, std::int64_t count, std::int
   LayerTensors part;
   for (const TensorKind& kind : kinds) {
     const Slice& tensor = this->*kind.slice;
-    part.*kind.slice = tensor.part(first * (tensor.count / all), count * (tensor.count / all));
+    const std::int64_t row = tensor.count / all;
+    part.*kind.slice = kind.is_weight() ? tensor : tensor.part(first * row, count * row);
   }
   return part;
 }

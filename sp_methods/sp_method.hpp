@@ -116,6 +116,7 @@ inline Shape shape_of_maps(const Layer& layer, std::int64_t heads) {
 struct LayerTensors {
   Slice q, k, v, g, beta, a, b, d_o;       // inputs
   Slice o, dq, dk, dv, dg, dbeta, da, db;  // outputs
+  Slice conv_w, dconv_w;                   // weights [heads, channels, width], without tokens
 
   /// The inputs q, k, v and g as operands of a kernel.
   LayerInputs<Recorded> inputs() const { return {q, k, v, g}; }
@@ -128,23 +129,30 @@ struct LayerTensors {
 
 /// The properties of one tensor of a layer, whatever the layer's sizes.
 struct TensorKind {
-  enum class Role { input, output, output_gradient, gradient };
+  enum class Role { input, output, output_gradient, gradient, weight, weight_gradient };
 
   std::string_view name;
   Slice LayerTensors::*slice;
   Role role;
-  /// Number of elements of one token in one head; 0 if a layer of this share has no such tensor.
+  /// Number of elements of one token in one head, or of a weight in one head; 0 if a layer of this
+  /// share has no such tensor.
   std::int64_t (*width)(const LayerShape& share);
   /// True if the tensor has the heads of keys, which may be fewer than those of queries.
   bool is_of_keys = false;
   /// The only rule whose layers have the tensor; empty if all have it.
   std::optional<Rule> rule = std::nullopt;
 
-  std::int64_t heads(const LayerShape& share) const { return is_of_keys ? share.key_heads() : share.heads; }
+  /// True for tensors without tokens, which the sequences of a batch share.
+  bool is_weight() const { return role == Role::weight || role == Role::weight_gradient; }
+  std::int64_t heads(const LayerShape& share) const {
+    if (is_weight()) return share.heads / share.batch;
+    return is_of_keys ? share.key_heads() : share.heads;
+  }
   /// True if a layer with rule `other` has the tensor in `pass`.
   bool is_in(Rule other, Pass pass) const {
     if (rule && *rule != other) return false;
-    return role == Role::input || pass != (role == Role::output ? Pass::backward : Pass::forward);
+    if (role == Role::input || role == Role::weight) return true;
+    return pass != (role == Role::output ? Pass::backward : Pass::forward);
   }
 };
 
@@ -184,6 +192,9 @@ struct SpMethod {
   std::vector<Rule> rules{Rule::decay};
   /// True if the method takes packed documents. Once registered, a method refuses them otherwise.
   bool packs = false;
+  /// True if the method has a convolution before q, k and v where the layer has one
+  /// (passes/convolution.hpp). Once registered, a method refuses such a layer otherwise.
+  bool convolves = false;
   /// The scan that the method uses by default; empty if it uses none.
   std::string scan;
   /// Records the schedule of one rank.

@@ -44,6 +44,8 @@ void declare_layer(Flags& flags, RawOperators& raw) {
   layers
       .add<std::int64_t>("chunk", {64}, [](AskedLayer& one, auto tokens) { one.layer.share.chunk = tokens; })
       .tokens();
+  layers.add<std::int64_t>("conv", {0}, [](AskedLayer& one, auto width) { one.layer.share.conv = width; })
+      .range(0, 64);
   layers
       .add<std::string>(
           "gate", {"vector"},

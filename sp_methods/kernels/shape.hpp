@@ -53,6 +53,8 @@ struct LayerShape {
   /// Number of sequences that are cut in the same way. A token has the heads of all of them, those
   /// of the first sequence first; `heads` and `kv_heads` count them all.
   std::int64_t batch = 1;
+  /// Width W of the causal convolution before q, k and v; 0 for none (conv.hpp).
+  std::int64_t conv = 0;
 
   /// Number of heads of keys and values. Query head h uses key head h / group_heads(), as in
   /// grouped-query attention (arXiv 2305.13245).

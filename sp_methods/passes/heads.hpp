@@ -121,7 +121,8 @@ inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
   };
   std::int64_t elements = 0;
   for (const TensorKind& kind : tensor_kinds())
-    if (kind.is_in(layer.rule, Pass::forward)) elements += sent(kind.heads(share), kind.width(share));
+    if (kind.is_in(layer.rule, Pass::forward) && !kind.is_weight())
+      elements += sent(kind.heads(share), kind.width(share));
   return elements * bytes_of(layer.dtype);
 }
 
@@ -131,7 +132,7 @@ inline int head_exchange_hops(const Layer& layer) {
   if (layer.mode != Mode::exposed) return 2;
   return static_cast<int>(
       std::count_if(tensor_kinds().begin(), tensor_kinds().end(), [&](const TensorKind& kind) {
-        return kind.is_in(layer.rule, Pass::forward) && kind.width(layer.share) > 0;
+        return kind.is_in(layer.rule, Pass::forward) && !kind.is_weight() && kind.width(layer.share) > 0;
       }));
 }
 
@@ -141,7 +142,7 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
   using Role = TensorKind::Role;
   const std::int64_t all = layer.share.heads;
   const Pass pass = layer.pass;
-  LayerTensors whole;
+  LayerTensors whole{.conv_w = x.conv_w, .dconv_w = x.dconv_w};
   const auto for_each = [&](Role role, const auto& visit) {
     for (const TensorKind& kind : tensor_kinds())
       if (kind.role == role) visit(whole.*kind.slice, x.*kind.slice, kind.heads(layer.share), kind.name);

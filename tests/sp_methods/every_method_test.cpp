@@ -89,6 +89,7 @@ std::vector<Problem> problems(const std::string& executor) {
               add_variants(all, *method, shape, ranks, segmented);
     for (int ranks : {1, 2, 3, 4}) add_packed(all, *method, ranks);
     for (int ranks : {1, 2, 4}) add_batch(all, *method, ranks);
+    for (int ranks : {1, 2, 3, 4}) add_convolutions(all, *method, ranks);
     if (is_on_devices) add_device_problems(all, *method);
     // A native runs where its executor is.
     if (!is_local) add_choices(all, *method);

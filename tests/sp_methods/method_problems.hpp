@@ -30,11 +30,11 @@ struct Problem {
     const LayerShape& s = layer.share;
     return fmt::format(
                "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/batch:{}/heads:{}/kv_heads:{}/d_k:{}/d_v:{}/chunk:{}/"
-               "groups:{}/scan:{}/seed:{}{}",
+               "conv:{}/groups:{}/scan:{}/seed:{}{}",
                method->name, ranks, to_string(layer.pass), to_string(layer.mode),
                has_matrices(layer.rule) ? attention_name(method->attention, layer.rule, s.gate)
                                         : to_string(s.gate),
-               to_string(gates), s.tokens, s.batch, s.heads, s.key_heads(), s.d_k, s.d_v, s.chunk,
+               to_string(gates), s.tokens, s.batch, s.heads, s.key_heads(), s.d_k, s.d_v, s.chunk, s.conv,
                layer.groups, layer.scan, seed, layer.segmented ? "/segmented" : "") +
            (layer.starts.empty() ? "" : fmt::format("/starts:{}", fmt::join(layer.starts, "-"))) +
            (s.latent ? "/latent/" : "/") + to_string(layer.dtype);
@@ -110,6 +110,27 @@ inline void add_batch(std::vector<Problem>& all, const SpMethod& method, int ran
   add_variants(all, method, shape, ranks, false);
 }
 
+/// Convolutions whose halo is shorter than a share, or comes from several ranks, and documents that
+/// do not see it. The sequences of a batch share their weights.
+inline void add_convolutions(std::vector<Problem>& all, const SpMethod& method, int ranks) {
+  if (!method.convolves) return;
+  LayerShape shape{.tokens = 24, .heads = 4, .d_k = 8, .d_v = 12, .chunk = 8};
+  shape.conv = 4;
+  add_variants(all, method, shape, ranks, false);
+  const auto add = [&](std::int64_t tokens, std::int64_t batch, std::int64_t mean) {
+    for (const Pass pass : {Pass::forward, Pass::backward, Pass::both}) {
+      Layer layer{.share = shape, .pass = pass};
+      layer.share.tokens = tokens;
+      layer.share.batch = batch;
+      layer.share.heads *= batch;
+      if (mean > 0) layer.starts = drawn_starts(mean, tokens, ranks, all.size());
+      all.push_back({&method, layer, ranks});
+    }
+  };
+  add(2, 1, 0), add(3, 1, 0), add(24, 2, 0);
+  if (method.packs) add(24, 1, 6), add(3, 1, 2);
+}
+
 /// Head groups, and every exclusive scan in the place of the method's own. Softmax methods have no
 /// scans, and grids of ranks, which need 4 of them.
 inline void add_choices(std::vector<Problem>& all, const SpMethod& method) {
@@ -169,6 +190,7 @@ inline void add_device_problems(std::vector<Problem>& all, const SpMethod& metho
         for (std::size_t i = first; i < all.size(); ++i) all[i].layer.dtype = Dtype::bf16;
         if (!method.packs || gate == GateKind::none) continue;
         all.push_back(all.back());
+        all.back().layer.share.conv = 0;
         all.back().layer.starts = drawn_starts(40, shape.tokens, ranks, all.size());
       }
   Problem random = held_out(method);

@@ -63,6 +63,7 @@ TEST(Lists, EveryAxisOfALayerTakesOne) {
                                                         {"--d-k", "8,16"},
                                                         {"--d-v", "8,16"},
                                                         {"--chunk", "16,32"},
+                                                        {"--conv", "0,4"},
                                                         {"--gate-kind", "vector,scalar"},
                                                         {"--gate-draw", "mixed,weak"},
                                                         {"--groups", "1,2"},

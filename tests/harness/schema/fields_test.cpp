@@ -81,10 +81,12 @@ Result of_cudnn() {
   return full_result(made);
 }
 
-/// A batch of latent keys and packed documents, as no method takes it, on one thread a rank.
+/// A batch of latent keys and packed documents behind a convolution, as no method takes it, on one
+/// thread a rank.
 Result of_mla() {
   Layer layer = small_layer();
   layer.share.batch = 2;
+  layer.share.conv = 4;
   layer.share.heads = 4;
   layer.share.kv_heads = 2;
   layer.share.latent = true;
