@@ -188,6 +188,10 @@ inline void add_device_problems(std::vector<Problem>& all, const SpMethod& metho
           all.push_back(
               {&method, {.share = shape, .pass = Pass::both, .segmented = true}, ranks, GateDraw::strong});
         for (std::size_t i = first; i < all.size(); ++i) all[i].layer.dtype = Dtype::bf16;
+        if (method.convolves) {
+          all.push_back(all.back());
+          all.back().layer.share.conv = 4;
+        }
         if (!method.packs || gate == GateKind::none) continue;
         all.push_back(all.back());
         all.back().layer.share.conv = 0;
