@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sp_methods/head_oracle.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "sp_methods/kernels/reference/attention.hpp"
@@ -110,15 +111,17 @@ HeadInputs::HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::i
       // Kernels of bf16 tensors round these numbers again and again, and keep states in f32.
       rounding(inputs.problem().dtype == Dtype::bf16 ? 0 : key) {
   shape.tokens = tokens;
+  const std::int64_t history =
+      shape.conv == 0 ? 0 : std::min(shape.conv - 1, first - inputs.problem().start_of(first));
   Roundings roundings(key);
-  const auto drawn = [&](const char* name, std::int64_t of) {
-    std::vector<double> values = inputs.of_head(name, of, first, tokens);
+  const auto drawn = [&](const char* name, std::int64_t of, std::int64_t before = 0) {
+    std::vector<double> values = inputs.of_head(name, of, first - before, tokens + before);
     roundings.round(values);
     return values;
   };
   const auto rows = [&](const char* name) { return drawn(name, head); };
-  const auto key_rows = [&](const char* name) { return drawn(name, head / shape.group_heads()); };
-  q = rows("q"), k = key_rows("k"), g = rows("g"), d_o = rows("d_o");
+  const auto key_rows = [&](const char* name) { return drawn(name, head / shape.group_heads(), history); };
+  q = drawn("q", head, history), k = key_rows("k"), g = rows("g"), d_o = rows("d_o");
   v = shape.latent ? columns(k, shape.d_k, 0, shape.d_v) : key_rows("v");
   if (rule == Rule::delta) beta = rows("beta");
   if (rule == Rule::low_rank) a = rows("a"), b = rows("b");
@@ -126,6 +129,28 @@ HeadInputs::HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::i
   const auto whole = [&](const char* name) { return inputs.of_head(name, head, 0, 1); };
   if (comes_in(problem.states) && first == 0) state = whole("initial_state");
   if (goes_out(problem.states) && first + tokens == problem.sequence()) d_state = whole("d_final_state");
+  if (shape.conv > 0) convolve(inputs, head, history);
+}
+
+/// Puts q, k and v, rows behind `history` ones, through the convolution.
+void HeadInputs::convolve(const LayerInputValues& inputs, std::int64_t head, std::int64_t history) {
+  const std::int64_t weight_heads = shape.heads / shape.batch;
+  const std::vector<double> all = inputs.of_head("conv_w", head % weight_heads, 0, 1);
+  auto weight = all.begin();
+  for (std::vector<double>* rows : {&q, &k, &v}) {
+    const std::int64_t width = rows == &v ? shape.d_v : shape.d_k;
+    const auto end = weight + width * shape.conv;
+    convolutions.push_back({.width = width,
+                            .taps = shape.conv,
+                            .has_unit_rows = rule == Rule::delta && rows != &v,
+                            .x = std::move(*rows),
+                            .w = {weight, end},
+                            .history = history});
+    *rows = reference_rows(convolutions.back());
+    if (inputs.problem().dtype == Dtype::bf16)  // q, k and v are tensors of the layer's type
+      for (double& y : *rows) y = from_bf16(to_bf16(static_cast<float>(y)));
+    weight = end;
+  }
 }
 
 HeadSums::HeadSums(const LayerProblem& problem, const HeadInputs& head, bool has_gradients) {
@@ -167,6 +192,23 @@ int most_units(const LayerProblem& problem) {
 void solve_unit(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work) {
   if (head.attention == Attention::linear) return solve_columns(sums, head, has_gradients, work);
   solve_queries(sums, head, has_gradients, work);
+}
+
+std::vector<double> solve_convolution(std::map<std::string, std::vector<double>>& gradients,
+                                      const HeadInputs& head) {
+  if (head.convolutions.empty() || !gradients.contains("dq")) return {};
+  const std::int64_t row = 2 * head.shape.d_k + head.shape.d_v;
+  std::vector<double> all(head.shape.tokens * row);
+  std::int64_t offset = 0;
+  for (const char* name : {"dq", "dk", "dv"}) {
+    const ReferenceConvolution& of = head.convolutions[name[1] == 'q' ? 0 : name[1] == 'k' ? 1 : 2];
+    const std::vector<double> dz = reference_activation_gradients(of, gradients.at(name));
+    for (std::int64_t t = 0; t < head.shape.tokens; ++t)
+      std::copy_n(dz.begin() + t * of.width, of.width, all.begin() + t * row + offset);
+    gradients.at(name) = reference_input_gradients(of, dz);
+    offset += of.width;
+  }
+  return all;
 }
 
 std::vector<double> state_behind(const HeadInputs& head) {

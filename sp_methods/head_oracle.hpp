@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "sp_methods/kernels/reference/convolution.hpp"
 #include "sp_methods/layer_inputs.hpp"
 
 namespace baton {
@@ -37,6 +38,11 @@ struct HeadInputs {
   /// The state before the tokens and the gradient of the state behind them, [d_k, d_v] each, or
   /// [d_v, d_k] where maps have matrices. Empty means zero.
   std::vector<double> state, d_state;
+  /// What q, k and v are made from, if the layer has a convolution.
+  std::vector<ReferenceConvolution> convolutions;
+
+ private:
+  void convolve(const LayerInputValues& inputs, std::int64_t head, std::int64_t history);
 };
 
 /// One head's results, to which several threads add. A lock protects a run of elements, and each
@@ -71,6 +77,11 @@ int most_units(const LayerProblem& problem);
 
 /// Adds the results of one unit of work to `sums`.
 void solve_unit(HeadSums& sums, const HeadInputs& head, bool has_gradients, const UnitOfWork& work);
+
+/// Turns gradients of q, k and v into those of the rows that a convolution makes them from. Returns
+/// the gradients of its sums [tokens, 2 d_k + d_v]; empty without a convolution.
+std::vector<double> solve_convolution(std::map<std::string, std::vector<double>>& gradients,
+                                      const HeadInputs& head);
 
 /// The state behind a head's tokens: [d_k, d_v], or [d_v, d_k] if maps have matrices.
 std::vector<double> state_behind(const HeadInputs& head);

@@ -71,6 +71,11 @@ std::vector<std::int64_t> LayerProblem::edges() const {
   return all;
 }
 
+std::int64_t LayerProblem::start_of(std::int64_t position) const {
+  const std::vector<std::int64_t> all = edges();
+  return *(std::upper_bound(all.begin(), all.end(), position) - 1);
+}
+
 std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, int ranks,
                                        std::uint64_t seed) {
   const std::uint64_t key = key_of(seed, number_of("packed"));
@@ -121,10 +126,12 @@ class LayerInputValues::Rows {
         is_gate_(name == "g"),
         is_strength_(name == "beta"),
         is_erasing_(name == "b"),
-        is_unit_(has_matrices(inputs.problem_.rule) &&
-                 (name == "q" || name == "k" || name == "a" || is_erasing_)),
+        is_row_(name == "q" || name == "k"),
+        is_unit_(has_matrices(inputs.problem_.rule) && (is_row_ || name == "a" || is_erasing_)),
         is_closed_at_starts_(is_gate_ && inputs.problem_.has_closed_gates),
-        is_often_sparse_(is_unit_ && name != "q" && inputs.problem_.gates == GateDraw::mixed) {}
+        is_often_sparse_(is_unit_ && name != "q" && inputs.problem_.gates == GateDraw::mixed),
+        is_scaled_(is_unit_ && !(is_row_ && inputs.problem_.share.conv > 0)),
+        weight_scale_(name == "conv_w" ? 1 / std::sqrt(static_cast<float>(inputs.problem_.share.conv)) : 1) {}
 
   std::int64_t width() const { return width_; }
   std::int64_t heads() const { return heads_; }
@@ -155,11 +162,12 @@ class LayerInputValues::Rows {
  private:
   float value(std::int64_t head, std::int64_t channel, std::uint16_t drawn) const {
     if (is_gate_) return inputs_.gate(head, channel, drawn);
-    const float normal = normal_values()[drawn];
+    const float normal = weight_scale_ * normal_values()[drawn];
     return is_strength_ ? std::exp(log_sigmoid(normal)) : normal;
   }
 
-  /// Scales a row to length one, a sparse one without the channels that keep a state.
+  /// Scales a row to length one, a sparse one without the channels that keep a state. What a
+  /// convolution comes before keeps its length.
   template <class Number>
   void make_unit(Number* row, bool is_sparse) const {
     double squares = 0;
@@ -168,7 +176,8 @@ class LayerInputValues::Rows {
       squares += static_cast<double>(row[c]) * row[c];
     }
     const double length = std::sqrt(squares);
-    for (std::int64_t c = 0; c < width_ && length > 0; ++c) row[c] = static_cast<float>(row[c] / length);
+    for (std::int64_t c = 0; c < width_ && length > 0 && is_scaled_; ++c)
+      row[c] = static_cast<float>(row[c] / length);
   }
 
   /// Turns a row of the input a into that of the input b.
@@ -193,9 +202,12 @@ class LayerInputValues::Rows {
   std::uint64_t tensor_, rates_;
   bool is_narrow_, is_gate_, is_strength_;
   bool is_erasing_;  // b of a low-rank rule
+  bool is_row_;      // q and k
   bool is_unit_;     // q, k, a and b of a rule with matrices
   bool is_closed_at_starts_;
   bool is_often_sparse_;  // zero, for most tokens, in the channels that keep a state
+  bool is_scaled_;        // to length one
+  float weight_scale_;    // of a convolution's weights
 };
 
 void LayerInputValues::fill(const std::string& name, const Positions& positions, std::int64_t first,

@@ -70,16 +70,19 @@ struct LayerProblem {
   /// Number of tokens of all ranks without those of padding.
   std::int64_t real_tokens() const { return std::min(mask.end, share.tokens * ranks); }
   /// Number of elements of one token in one head of the tensor called q, k, v, g, beta, a, b, d_o,
-  /// o, dq, dk, dv, dg, dbeta, da, db or lse, or of one head of a state. If keys are latent, v and dv
-  /// have none.
+  /// o, dq, dk, dv, dg, dbeta, da, db or lse, or of one head of a state or of the weights conv_w and
+  /// dconv_w. If keys are latent, v and dv have none.
   std::int64_t width(const std::string& name) const;
   /// True for the states at the ends of the sequence, which have no rows for tokens.
   static bool is_state(const std::string& name);
+  /// The first position of the sequence that the token at `position` is in.
+  std::int64_t start_of(std::int64_t position) const;
   /// True for k, v, dk and dv, which have the heads of keys.
   static bool is_of_keys(const std::string& name);
   /// Number of heads of the tensor called `name`.
   std::int64_t heads(const std::string& name) const {
-    return is_of_keys(name) ? share.key_heads() : share.heads;
+    const TensorKind* kind = find_tensor(name);
+    return kind != nullptr ? kind->heads(share) : share.heads;
   }
   /// The kind, 0 to 3, of the mixed gate of a channel, or of a head if a head has one gate. Kind 0
   /// keeps a state.
@@ -93,7 +96,8 @@ struct LayerProblem {
 /// drawn one begins with a document.
 std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, int ranks, std::uint64_t seed);
 
-/// The inputs q, k, v, g, beta, a, b and d_o of a layer, in numbers that its dtype holds exactly.
+/// The inputs q, k, v, g, beta, a, b, d_o and conv_w of a layer, in numbers that its dtype holds
+/// exactly.
 class LayerInputValues {
  public:
   explicit LayerInputValues(const LayerProblem& problem) : problem_(problem) {}

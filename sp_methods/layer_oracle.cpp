@@ -50,13 +50,15 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::i
   work_.for_each((units - work_.part + work_.parts - 1) / work_.parts, [&](int i) {
     solve_unit(sums, in, work_.has_gradients, {work_.part + i * work_.parts, units});
   });
-  for (auto& [name, sum] : sums.all()) {
-    work_.sum(sum);
+  for (auto& [name, sum] : sums.all()) work_.sum(sum);
+  if (std::vector<double> dz = solve_convolution(sums.all(), in); !dz.empty()) sums.all()["conv_dz"] = dz;
+  for (const auto& [name, sum] : sums.all()) {
     const bool is_of_keys = LayerProblem::is_of_keys(name);
     Tensor& whole = results_[name][is_of_keys ? head / problem().share.group_heads() : head];
     const bool is_state = LayerProblem::is_state(name);
-    whole.resize((is_state ? 1 : problem().share.tokens * problem().ranks) * problem().width(name));
-    const auto part = whole.begin() + (is_state ? 0 : first_token * problem().width(name));
+    const std::int64_t rows = is_state ? 1 : tokens, width = static_cast<std::int64_t>(sum.size()) / rows;
+    whole.resize((is_state ? 1 : problem().share.tokens * problem().ranks) * width);
+    const auto part = whole.begin() + (is_state ? 0 : first_token * width);
     std::transform(sum.begin(), sum.end(), part, part, std::plus<>());
   }
 }
@@ -64,9 +66,10 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::i
 std::vector<float> LayerOracle::input(const std::string& name, const Positions& positions) const {
   if (name == "prefix") return prefixes(positions);
   if (name == "map_matrix") return matrices(positions);
-  const bool is_state = LayerProblem::is_state(name);
-  std::vector<float> rows((is_state ? 1 : problem().share.tokens) * problem().row(name));
-  fill(name, is_state ? Positions::run(0, 1) : positions, 0, rows);
+  if (name == "conv_halo") return halos(positions);
+  const bool is_single = LayerProblem::is_state(name) || name == "conv_w";  // without tokens
+  std::vector<float> rows((is_single ? 1 : problem().share.tokens) * problem().row(name));
+  fill(name, is_single ? Positions::run(0, 1) : positions, 0, rows);
   return rows;
 }
 
@@ -152,6 +155,73 @@ double LayerOracle::norm_of_terms(const std::string& name, std::int64_t head) co
   if (heads == squares_of_terms().end() || !heads->second.contains(head)) return 0;
   const Tensor& squares = heads->second.at(head);
   return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
+}
+
+/// The rows of q, k and v before each run of these tokens, as passes/convolution.hpp has them.
+std::vector<float> LayerOracle::halos(const Positions& positions) const {
+  const std::int64_t rows = problem().share.conv - 1;
+  std::vector<float> all;
+  for (const std::int64_t first : {positions.first, positions.second}) {
+    if (first == positions.second && positions.split == problem().share.tokens) break;
+    for (const char* name : {"q", "k", "v"}) {
+      const std::int64_t lacking = std::clamp<std::int64_t>(rows - first, 0, rows) * problem().row(name);
+      std::vector<float> part(rows * problem().row(name));
+      inputs_.fill(name, Positions::run(std::max<std::int64_t>(0, first - rows), rows), 0,
+                   std::span(part).subspan(lacking));
+      all.insert(all.end(), part.begin(), part.end());
+    }
+  }
+  return all;
+}
+
+std::vector<std::int64_t> LayerOracle::weight_heads() const {
+  const std::int64_t count = problem().share.heads / problem().share.batch;
+  std::vector<std::int64_t> heads;
+  for (const std::int64_t head : work_.heads)
+    if (head < count) heads.push_back(head);
+  return heads;
+}
+
+std::vector<double> LayerOracle::expected_weights(const TensorPart& part) const {
+  const LayerShape& share = problem().share;
+  const std::int64_t row = 2 * share.d_k + share.d_v;
+  std::vector<double> all;
+  for (const std::int64_t head : weight_heads()) {
+    Tensor sums(row * share.conv);
+    const bool is_there = part.first_head <= head && head < part.first_head + part.heads;
+    for (std::int64_t one = head; one < share.heads && is_there; one += share.heads / share.batch) {
+      const Tensor& dz = results_.at("conv_dz").at(one);
+      for (const auto& [first, count] :
+           {std::pair{part.positions.first, std::min(part.positions.split, part.tokens)},
+            std::pair{part.positions.second, part.tokens - part.positions.split}})
+        if (count > 0)
+          add_weights(sums, one, first, {dz.begin() + first * row, dz.begin() + (first + count) * row});
+    }
+    all.insert(all.end(), sums.begin(), sums.end());
+  }
+  return all;
+}
+
+/// Adds the sums over tokens of dz, a run from `first` on, with the rows before them.
+void LayerOracle::add_weights(Tensor& sums, std::int64_t head, std::int64_t first, const Tensor& dz) const {
+  const std::int64_t row = 2 * problem().share.d_k + problem().share.d_v;
+  const std::int64_t tokens = static_cast<std::int64_t>(dz.size()) / row;
+  const std::vector<std::int64_t> edges = problem().edges();
+  for (std::int64_t from = first; from < first + tokens;) {
+    const std::int64_t end = std::min(first + tokens, *std::upper_bound(edges.begin(), edges.end(), from));
+    const HeadInputs in(inputs_, head, from, end - from);
+    std::int64_t offset = 0;
+    for (const ReferenceConvolution& of : in.convolutions) {
+      Tensor own;
+      for (std::int64_t t = from - first; t < end - first; ++t)
+        own.insert(own.end(), dz.begin() + t * row + offset, dz.begin() + t * row + offset + of.width);
+      const Tensor dw = reference_weight_gradients(of, own);
+      const auto into = sums.begin() + offset * of.taps;
+      std::transform(dw.begin(), dw.end(), into, into, std::plus<>());
+      offset += of.width;
+    }
+    from = end;
+  }
 }
 
 std::vector<float> LayerOracle::prefixes(const Positions& positions) const {

@@ -20,6 +20,7 @@ std::int64_t output_width(const LayerShape& share) { return share.d_v; }
 std::int64_t gate_width(const LayerShape& share) { return share.gate_width(); }
 std::int64_t one(const LayerShape& /*share*/) { return 1; }
 std::int64_t state_size(const LayerShape& share) { return share.d_k * share.d_v; }
+std::int64_t conv_width(const LayerShape& share) { return (2 * share.d_k + share.d_v) * share.conv; }
 
 using enum TensorKind::Role;
 using enum TensorKind::End;
@@ -40,6 +41,8 @@ constexpr TensorKind kinds[]{
     {"dbeta", &LayerTensors::dbeta, gradient, one, false, Rule::delta},
     {"da", &LayerTensors::da, gradient, key_width, false, Rule::low_rank},
     {"db", &LayerTensors::db, gradient, key_width, false, Rule::low_rank},
+    {"conv_w", &LayerTensors::conv_w, weight, conv_width},
+    {"dconv_w", &LayerTensors::dconv_w, weight_gradient, conv_width},
 };
 constexpr TensorKind kinds_of_states[]{
     {"initial_state", &LayerTensors::initial_state, input, state_size, false, {}, start},
@@ -59,12 +62,15 @@ LayerTensors declare(Schedule& s, const SpMethod& method, const Layer& layer) {
   const std::int64_t tokens = tokens_of(method, s.rank(), s.ranks(), layer.share.tokens);
   const auto add = [&](const TensorKind& kind, std::int64_t rows, Dtype dtype) {
     const std::int64_t count = rows * kind.heads(layer.share) * kind.width(layer.share);
-    const bool is_read = kind.role == input || kind.role == output_gradient;
+    const bool is_read = kind.role == input || kind.role == output_gradient || kind.role == weight;
     const std::string name(kind.name);
     x.*kind.slice = is_read ? s.input(name, count, dtype) : s.output(name, count, true, dtype);
   };
   for (const TensorKind& kind : kinds)
-    if (kind.is_in(layer.rule, layer.pass)) add(kind, tokens, layer.dtype);
+    if (kind.is_in(layer.rule, layer.pass)) {
+      if (!kind.is_weight()) add(kind, tokens, layer.dtype);
+      if (kind.is_weight() && kind.width(layer.share) > 0) add(kind, 1, Dtype::f32);
+    }
   for (const TensorKind& kind : kinds_of_states)
     if (kind.is_in(layer.rule, layer.pass) && (*kind.end == start ? comes_in : goes_out)(layer.states))
       add(kind, s.rank() == owner_of(kind, method.layout, s.ranks()) ? 1 : 0, Dtype::f32);
@@ -77,6 +83,11 @@ Refusal refuse_states(const Layer& layer, const SpMethod& method, int ranks) {
   if (!method.has_states) return "it takes no state from before the sequence and gives none behind it";
   if ((layer.mode == Mode::compute_only || method.sequence == Sequence::own) && ranks > 1)
     return "without an exchange each rank has a sequence of its own, and a state is of one";
+  const bool has_gradient = goes_out(layer.states) && layer.pass != Pass::forward;
+  if (layer.dtype == Dtype::bf16 && layer.rule == Rule::decay && layer.share.gate == GateKind::scalar &&
+      has_gradient)
+    return "on GPUs dg of a gate a head is off by 1.6e-2 beside the gradient of a state that goes out";
+  if (layer.share.conv > 0) return "a state would need the rows before it for the convolution";
   return {};
 }
 
@@ -90,6 +101,15 @@ Refusal refuse_packed(const Layer& layer, bool packs) {
     return separated + ", and this layer has no gates";
   if (layer.segmented && layer.rule == Rule::low_rank)
     return separated + ", but a token of the low-rank rule reads the state before its own gate";
+  return {};
+}
+
+/// Why a method that has convolutions or not cannot have that of this layer.
+Refusal refuse_convolved(const Layer& layer, bool convolves) {
+  if (layer.share.conv == 0) return {};
+  if (!convolves) return "it has no convolution before q, k and v";
+  if (layer.dtype == Dtype::bf16 && !layer.starts.empty())
+    return "on GPUs a convolution takes one document, not packed ones";
   return {};
 }
 
@@ -110,6 +130,7 @@ void refuse_unknown_layers(SpMethod& method) {
       return "its text has the " + std::string(to_string(rules.front())) + " rule, not the " +
              to_string(layer.rule) + " rule";
     if (Refusal reason = refuse_packed(layer, method.packs)) return reason;
+    if (Refusal reason = refuse_convolved(layer, method.convolves)) return reason;
     if (Refusal reason = refuse_states(layer, method, ranks)) return reason;
     return method.unsupported ? method.unsupported(layer, ranks) : Refusal{};
   };
@@ -161,7 +182,8 @@ LayerTensors LayerTensors::rows(std::int64_t first, std::int64_t count, std::int
   LayerTensors part;
   for (const TensorKind& kind : kinds) {
     const Slice& tensor = this->*kind.slice;
-    part.*kind.slice = tensor.part(first * (tensor.count / all), count * (tensor.count / all));
+    const std::int64_t row = tensor.count / all;
+    part.*kind.slice = kind.is_weight() ? tensor : tensor.part(first * row, count * row);
   }
   return part;
 }

@@ -140,6 +140,7 @@ struct LayerTensors {
   Slice initial_state, d_final_state;
   /// The state behind the sequence and the gradient of the one before it, which are outputs.
   Slice final_state, d_initial_state;
+  Slice conv_w, dconv_w;  // weights [heads, channels, width], without tokens
 
   /// The inputs q, k, v and g as operands of a kernel.
   LayerInputs<Recorded> inputs() const { return {q, k, v, g}; }
@@ -152,13 +153,13 @@ struct LayerTensors {
 
 /// The properties of one tensor of a layer, whatever the layer's sizes.
 struct TensorKind {
-  enum class Role { input, output, output_gradient, gradient };
+  enum class Role { input, output, output_gradient, gradient, weight, weight_gradient };
   enum class End { start, finish };
 
   std::string_view name;
   Slice LayerTensors::*slice;
   Role role;
-  /// Number of elements of one token in one head, of a state in one head; 0 if a layer of this
+  /// Number of elements of one token in one head, of a state or a weight in one head; 0 if a layer of this
   /// share has no such tensor.
   std::int64_t (*width)(const LayerShape& share);
   /// True if the tensor has the heads of keys, which may be fewer than those of queries.
@@ -168,11 +169,17 @@ struct TensorKind {
   /// Where the sequence has the state, at its start or at its end; empty for tensors of tokens.
   std::optional<End> end = std::nullopt;
 
-  std::int64_t heads(const LayerShape& share) const { return is_of_keys ? share.key_heads() : share.heads; }
+  /// True for tensors without tokens, which the sequences of a batch share.
+  bool is_weight() const { return role == Role::weight || role == Role::weight_gradient; }
+  std::int64_t heads(const LayerShape& share) const {
+    if (is_weight()) return share.heads / share.batch;
+    return is_of_keys ? share.key_heads() : share.heads;
+  }
   /// True if a layer with rule `other` has the tensor in `pass`.
   bool is_in(Rule other, Pass pass) const {
     if (rule && *rule != other) return false;
-    return role == Role::input || pass != (role == Role::output ? Pass::backward : Pass::forward);
+    if (role == Role::input || role == Role::weight) return true;
+    return pass != (role == Role::output ? Pass::backward : Pass::forward);
   }
 };
 
@@ -191,7 +198,7 @@ void record(Schedule& schedule, const typename Contract::Parameters& parameters,
                    source);
 }
 
-/// The tokens and the heads whose tensors a rank has.
+/// The tokens, and the heads of each sequence, whose tensors a rank has.
 struct TensorPart {
   Positions positions;
   std::int64_t tokens = 0;
@@ -215,6 +222,9 @@ struct SpMethod {
   /// True if the method takes states at the ends of the sequence. Once registered, a method refuses
   /// them otherwise, and mode compute_only with them.
   bool has_states = false;
+  /// True if the method has a convolution before q, k and v where the layer has one
+  /// (passes/convolution.hpp). Once registered, a method refuses such a layer otherwise.
+  bool convolves = false;
   /// The scan that the method uses by default; empty if it uses none.
   std::string scan;
   /// Records the schedule of one rank.

@@ -71,6 +71,12 @@ void set_latent(LayerShape& share, const std::vector<std::int64_t>& widths) {
   share.d_v = widths[0];
 }
 
+/// Gives a token the heads of all sequences of the batch.
+void set_batch(LayerShape& share) {
+  share.heads *= share.batch;
+  share.kv_heads *= share.batch;
+}
+
 /// The layers of one attention, in the order of their tables.
 std::vector<AskedLayer> layers_of(const RawOperators& raw, const AttentionChoice& attention,
                                   const std::vector<std::string>& executors, std::uint64_t seed) {
@@ -80,6 +86,7 @@ std::vector<AskedLayer> layers_of(const RawOperators& raw, const AttentionChoice
   std::vector<AskedLayer> all = raw.layers.points(first);
   for (auto& [layer, draw, dtype, kernel] : all) {
     set_latent(layer.share, raw.mla);
+    set_batch(layer.share);
     layer.dtype = dtype_of(dtype, executors);
     layer.segmented = layer.dtype == Dtype::bf16;
     layer.kernels.softmax = kernel_of(kernel, executors, layer.dtype);
@@ -92,8 +99,8 @@ std::vector<AskedLayer> layers_of(const RawOperators& raw, const AttentionChoice
 void check_layer(const Layer& layer) {
   const LayerShape& share = layer.share;
   if (share.kv_heads != 0 && share.heads % share.kv_heads != 0)
-    throw UsageError(
-        fmt::format("--kv-heads: {} heads of keys do not divide {} heads", share.kv_heads, share.heads));
+    throw UsageError(fmt::format("--kv-heads: {} heads of keys do not divide {} heads",
+                                 share.kv_heads / share.batch, share.heads / share.batch));
   check_size(share.tokens, share.heads, std::max(share.d_k, share.d_v));
   // A state for each chunk, or a matrix.
   const std::int64_t states = share.chunks() * share.heads;

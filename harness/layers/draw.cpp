@@ -10,19 +10,21 @@
 namespace baton {
 
 AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs) {
-  const auto& [tokens, heads, d_k, d_v, chunk, gate, kv_heads, latent, packed_chunks] = share;
+  const auto& [tokens, heads, d_k, d_v, chunk, gate, kv_heads, latent, packed_chunks, batch, conv] = share;
   const auto& [gates, packing] = inputs;
   static_cast<void>(packed_chunks);  // which follow from the packing
   return {{"gate", to_string(gate)},
           {"gates", to_string(gates)},
           {"tokens", tokens},
           {"packed", packing.mean},
-          {"heads", heads},
-          {"kv_heads", kv_heads == heads ? 0 : kv_heads},
+          {"batch", batch},
+          {"heads", heads / batch},
+          {"kv_heads", kv_heads == heads ? 0 : kv_heads / batch},
           {"latent", latent},
           {"d_k", d_k},
           {"d_v", d_v},
-          {"chunk", chunk}};
+          {"chunk", chunk},
+          {"conv", conv}};
 }
 
 LayerDraw reduced(LayerDraw inputs, std::int64_t tokens, std::int64_t fewer) {

@@ -31,6 +31,8 @@ void declare_layer(Flags& flags, RawOperators& raw) {
       .one_of({"auto", "f32", "bf16"});
   layers.add<std::int64_t>("heads", {16}, [](AskedLayer& one, auto heads) { one.layer.share.heads = heads; })
       .size();
+  layers.add<std::int64_t>("batch", {1}, [](AskedLayer& one, auto count) { one.layer.share.batch = count; })
+      .range(1, 1 << 16);
   Flag kv_heads = layers.add<std::int64_t>(
       "kv_heads", {0}, [](AskedLayer& one, auto heads) { one.layer.share.kv_heads = heads; });
   Flag d_k = layers.add<std::int64_t>("d_k", {128},
@@ -45,6 +47,8 @@ void declare_layer(Flags& flags, RawOperators& raw) {
   layers
       .add<std::int64_t>("chunk", {64}, [](AskedLayer& one, auto tokens) { one.layer.share.chunk = tokens; })
       .tokens();
+  layers.add<std::int64_t>("conv", {0}, [](AskedLayer& one, auto width) { one.layer.share.conv = width; })
+      .range(0, 64);
   layers
       .add<std::string>(
           "gate", {"vector"},

@@ -29,7 +29,9 @@ void begin_with_one_that_keeps(std::vector<std::int64_t>& heads, const LayerProb
 /// drawn together, since gradients of keys are sums over them.
 std::vector<std::int64_t> drawn_heads(const LayerProblem& problem, double count) {
   const std::int64_t group = problem.share.group_heads();
-  std::vector<std::int64_t> heads(problem.share.key_heads());
+  // The sequences of a batch share the weights of a convolution, and are drawn together.
+  const std::int64_t sequences = problem.share.conv > 0 ? problem.share.batch : 1;
+  std::vector<std::int64_t> heads(problem.share.key_heads() / sequences);
   std::iota(heads.begin(), heads.end(), 0);
   const auto order = [&](std::int64_t head) {
     return key_of(~problem.seed, static_cast<std::uint64_t>(head));
@@ -37,12 +39,14 @@ std::vector<std::int64_t> drawn_heads(const LayerProblem& problem, double count)
   std::sort(heads.begin(), heads.end(), [&](auto a, auto b) { return order(a) < order(b); });
   begin_with_one_that_keeps(heads, problem);
   const double groups =
-      std::clamp(count / static_cast<double>(group), 1.0, static_cast<double>(heads.size()));
+      std::clamp(count / static_cast<double>(group * sequences), 1.0, static_cast<double>(heads.size()));
   heads.resize(static_cast<std::size_t>(groups));
   std::sort(heads.begin(), heads.end());
   std::vector<std::int64_t> of_queries;
-  for (const std::int64_t head : heads)
-    for (std::int64_t i = 0; i < group; ++i) of_queries.push_back(head * group + i);
+  for (std::int64_t sequence = 0; sequence < sequences; ++sequence)
+    for (const std::int64_t head : heads)
+      for (std::int64_t i = 0; i < group; ++i)
+        of_queries.push_back(sequence * problem.share.heads / sequences + head * group + i);
   return of_queries;
 }
 
@@ -118,13 +122,13 @@ struct Input {
 
 Input input_of(const std::string& name, const SpMethod& method, int rank, const LayerProblem& problem) {
   const LayerShape& share = problem.share;
-  const bool is_gathered = name.starts_with(kept_prefix);
-  const std::string known = is_gathered ? name.substr(kept_prefix.size()) : name;
+  const bool is_gathered = name.starts_with(kept_prefix) || name == "dconv_w";
+  const std::string known = name.starts_with(kept_prefix) ? name.substr(kept_prefix.size()) : name;
   if (method.kept && (is_gathered || name == "out" || name == "lse"))
     return {known, method.kept(rank, problem.ranks, share)};
   return {known,
           {positions_of(method, rank, problem.ranks, share.tokens),
-           tokens_of(method, rank, problem.ranks, share.tokens), 0, share.heads}};
+           tokens_of(method, rank, problem.ranks, share.tokens), 0, share.heads / share.batch}};
 }
 
 /// Writes an input that has a row for each token, a run of tokens at a time.
@@ -132,16 +136,19 @@ void write_rows(Executor& executor, int rank, const Slice& slice, const Input& i
                 const LayerOracle& oracle) {
   const auto& [name, part] = input;
   const LayerProblem& problem = oracle.problem();
-  const std::int64_t width = problem.width(name), row = problem.row(name), all = problem.share.heads;
-  const std::int64_t first_head = part.first_head * problem.heads(name) / all;
-  const std::int64_t own_row = std::max<std::int64_t>(1, part.heads * problem.heads(name) / all) * width;
+  const std::int64_t width = problem.width(name), row = problem.row(name), batch = problem.share.batch;
+  const std::int64_t heads = problem.heads(name), all = problem.share.heads;
+  const std::int64_t first_head = part.first_head * heads / all;
+  const std::int64_t own_heads = std::max<std::int64_t>(1, part.heads * heads / all);  // of a sequence
+  const std::int64_t own_row = batch * own_heads * width;
   const std::int64_t step = tokens_at_once(part.tokens, row);
   std::vector<float> rows(step * row);
   for (std::int64_t first = 0; first < part.tokens; first += step) {
     const std::int64_t count = std::min(step, part.tokens - first);
     oracle.fill(name, part.positions, first, std::span(rows).first(count * row));
-    for (std::int64_t t = 0; t < count && own_row < row; ++t)
-      std::copy_n(rows.begin() + t * row + first_head * width, own_row, rows.begin() + t * own_row);
+    for (std::int64_t i = 0; i < count * batch && own_row < row; ++i)
+      std::copy_n(rows.begin() + (i * heads / batch + first_head) * width, own_heads * width,
+                  rows.begin() + i * own_heads * width);
     executor.write(rank, slice.part(first * own_row, count * own_row),
                    std::span(rows).first(count * own_row));
   }
@@ -229,6 +236,18 @@ Found read(const Executor& executor, int rank, const Output& output, LayerSketch
   return found;
 }
 
+/// Reads weights, [heads, elements of a head].
+Found read_weights(const Executor& executor, int rank, const Output& output) {
+  std::vector<float> all(output.buffer.count);
+  executor.read(all, rank, output.slice);
+  Found found{.solved = {}, .fault = unusable(all, 0, output)};
+  for (const std::int64_t head : output.oracle.weight_heads()) {
+    const auto own = all.begin() + head * output.width();
+    found.solved.insert(found.solved.end(), own, own + output.width());
+  }
+  return found;
+}
+
 /// The relative error of the solved heads. If it is above the tolerance, values count as large as a
 /// share of the terms that they are sums of.
 double error_of(const Found& found, const Output& output, double tolerance) {
@@ -254,15 +273,19 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
     const Positions positions = positions_of(method, rank, s.ranks(), problem.share.tokens);
     for (const Buffer& buffer : s.buffers()) {
       if (buffer.role != Role::output || problem.row(buffer.name) == 0) continue;
-      if (sketch != nullptr) sketch->begin(buffer.name, problem);  // on ranks without tokens too
+      const bool is_weight = buffer.name == "dconv_w";
+      if (sketch != nullptr && !is_weight) sketch->begin(buffer.name, problem);  // also without tokens
       if (buffer.count == 0) continue;
       const Output output{oracle, positions, buffer, s.buffer(buffer.name)};
-      Found found = read(executor, rank, output, sketch);
-      // States are f32, and made of tensors of the layer's type.
-      const Dtype dtype = LayerProblem::is_state(buffer.name) ? problem.dtype : buffer.dtype;
-      const double tolerance = layer_tolerance(dtype, wire_roundoff(executor), s.ranks(), problem.rule,
-                                               problem.width(buffer.name));
-      const double error = error_of(found, output, tolerance);
+      Found found = is_weight ? read_weights(executor, rank, output) : read(executor, rank, output, sketch);
+      // States and gradients of weights are f32, and made of tensors of the layer's type.
+      const bool has_tokens = !is_weight && !LayerProblem::is_state(buffer.name);
+      const double tolerance =
+          layer_tolerance(has_tokens ? buffer.dtype : problem.dtype, wire_roundoff(executor), s.ranks(),
+                          problem.rule, problem.width(buffer.name));
+      const TensorPart part = input_of(buffer.name, method, rank, problem).part;
+      const double error = is_weight ? relative_error(found.solved, oracle.expected_weights(part))
+                                     : error_of(found, output, tolerance);
       result.relative_error = std::max(result.relative_error, error);
       result.tolerance = std::max(result.tolerance, tolerance);
       if (found.fault.empty() && !(error <= tolerance))

@@ -112,15 +112,16 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   // As few heads as the method takes: one may cut them. As many as here share one of keys.
   const std::int64_t shared = layer_.share.group_heads();
   std::int64_t least = std::max<std::int64_t>(2, layer_.groups);
-  if (shared > 1) least = std::min(least, layer_.share.key_heads());
+  const std::int64_t batch = layer_.share.batch;
+  if (shared > 1) least = std::min(least, layer_.share.key_heads() / batch);
   const auto set_key_heads = [&](std::int64_t count) {
-    small.share.heads = shared * count;
-    small.share.kv_heads = shared > 1 ? count : 0;
+    small.share.heads = shared * count * batch;
+    small.share.kv_heads = shared > 1 ? count * batch : 0;
   };
   set_key_heads(least);
   while (method_.unsupported && method_.unsupported(packed(small, ranks), ranks) &&
          small.share.heads < layer_.share.heads)
-    set_key_heads(small.share.key_heads() + 1);
+    set_key_heads(small.share.key_heads() / batch + 1);
   return operator_workload(method_, small, baton::reduced(draw_, layer_.share.tokens, small.share.tokens));
 }
 
@@ -217,7 +218,7 @@ AxisValues OperatorWorkload::axes() const {
                  {"layout", layout_of(method_), in_record_alone},
                  scan(),
                  {"pass", to_string(layer_.pass)},
-                 {"state", layer_.states == States::none ? "" : to_string(layer_.states)},
+                 {"state", to_string(layer_.states)},
                  {"attention", attention(), has_word ? in_all : in_contest},
                  {"flops_per_token", passes * flops.per_token, in_record_alone},
                  {"flops_per_pair", passes * of_mask * flops.per_pair, in_record_alone}};

@@ -184,7 +184,7 @@ void LayerRun::compare_part(std::size_t rank, const Part& part, Comparison& into
   for (const std::int64_t head : part.heads) {
     const HeadInputs in = inputs(rank, part, head);
     const LayerProblem of{.share = in.shape};
-    HeadSums sums(of, part.tokens, has_gradients);
+    HeadSums sums(of, in, has_gradients);
     const int units = std::min(most_units(of), part.tokens > border_tokens ? run_.work.threads : 1);
     run_.work.for_each(units, [&](int unit) { solve_unit(sums, in, has_gradients, {unit, units}); });
     for (const std::string name : part.names) {

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <vector>
 
 namespace baton {
 
@@ -69,6 +72,29 @@ struct Mask {
 /// back; or token by token in turn.
 enum class Layout { contiguous, zigzag, striped };
 
+/// Tokens of one rank that follow one another in the sequence.
+struct Run {
+  std::int64_t rank = 0;
+  std::int64_t first = 0;  ///< The first of them among the tokens of the rank.
+  std::int64_t count = 0;
+  bool operator==(const Run&) const = default;
+};
+
+/// The `rows` tokens before run `of`, as parts of other runs, the earliest first; fewer where the
+/// sequence starts. `runs` are all runs in the order of the sequence, short and empty ones too.
+inline std::vector<Run> halo(std::span<const Run> runs, std::size_t of, std::int64_t rows) {
+  std::vector<Run> parts;
+  while (rows > 0 && of > 0) {
+    const Run& before = runs[--of];
+    const std::int64_t count = std::min(rows, before.count);
+    if (count == 0) continue;
+    parts.push_back({before.rank, before.first + before.count - count, count});
+    rows -= count;
+  }
+  std::reverse(parts.begin(), parts.end());
+  return parts;
+}
+
 /// A sequence cut over ranks that have as many tokens each.
 struct Cut {
   Layout layout = Layout::contiguous;
@@ -89,6 +115,15 @@ struct Cut {
     const std::int64_t pieces = ranks * cut.pieces();
     cut.tokens = cut.pieces() * ((sequence + pieces - 1) / pieces);
     return cut;
+  }
+  /// The place of a rank's piece among the pieces in the order of the sequence.
+  std::int64_t place(std::int64_t rank, int i) const { return i == 0 ? rank : 2 * ranks - 1 - rank; }
+  /// The pieces of all ranks in the order of the sequence, if they are not strided.
+  std::vector<Run> runs() const {
+    std::vector<Run> all(ranks * pieces());
+    for (std::int64_t rank = 0; rank < ranks; ++rank)
+      for (int i = 0; i < pieces(); ++i) all[place(rank, i)] = {rank, i == 0 ? 0 : piece(0), piece(i)};
+    return all;
   }
 
   /// The positions of the tokens of `rank`.

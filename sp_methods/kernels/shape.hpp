@@ -50,6 +50,11 @@ struct LayerShape {
   /// Chunks of a share with packed documents, each of one document (cut_at_starts). Null if no
   /// document starts among these tokens.
   std::shared_ptr<const std::vector<PackedChunk>> packed = nullptr;
+  /// Number of sequences that are cut in the same way. A token has the heads of all of them, those
+  /// of the first sequence first; `heads` and `kv_heads` count them all.
+  std::int64_t batch = 1;
+  /// Width W of the causal convolution before q, k and v; 0 for none (conv.hpp).
+  std::int64_t conv = 0;
 
   /// Number of heads of keys and values. Query head h uses key head h / group_heads(), as in
   /// grouped-query attention (arXiv 2305.13245).

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
+#include "sp_methods/passes/convolution.hpp"
 #include "sp_methods/passes/make_pass.hpp"
 #include "sp_methods/passes/state_scan.hpp"
 
@@ -76,6 +77,23 @@ int doubling_in_turn(const std::vector<int>& hops, int groups, int ranks) {
   return *std::max_element(done.begin(), done.end());
 }
 
+/// Number of messages by which the halo of a convolution makes the longest chain of a pass longer,
+/// where nothing is waited for.
+using HaloHops = int(Direction pass, int ranks);
+
+/// None where a chain starts at the first rank, which has no halo.
+int no_halo_hops(Direction, int) { return 0; }
+
+/// One in a forward pass whose exchange waits for the halos of all ranks. A backward pass ends at
+/// the first rank, which sends no gradients back.
+int forward_halo_hops(Direction pass, int) { return pass == Direction::forward ? 1 : 0; }
+
+/// One unless all rounds of doubling, one after the other, lead from the first rank to the last.
+int doubling_halo_hops(Direction, int ranks) { return (ranks & (ranks - 1)) == 0 ? 0 : 1; }
+
+/// One if a slice is folded on a rank that waits for the halo of another.
+int two_shot_halo_hops(Direction, int ranks) { return ranks > 3 ? 1 : 0; }
+
 void exchange(Schedule& s, const LinearPass& pass, const Layer& layer, const std::string& scan, int group) {
   embed(s, scan, {pass.map(group), pass.incoming(group).state, layer.blocks});
 }
@@ -103,6 +121,7 @@ struct Variant {
   ExchangePlacement placement = ExchangePlacement::none;
   HopsInTurn* hops_in_turn = chain_in_turn;
   bool corrects = false;
+  HaloHops* halo_hops = no_halo_hops;
 
   std::string scan_of(const Layer& layer) const {
     if (placement == ExchangePlacement::serial_chain) return serial_scan;
@@ -163,6 +182,22 @@ std::vector<Direction> directions_of(Pass pass) {
   return {pass == Pass::forward ? Direction::forward : Direction::reverse};
 }
 
+/// Number of messages by which the halos of a convolution make the longest chain of a layer longer.
+/// What is waited for follows the halo. Nothing is known under other scans than the method's own,
+/// nor of slices of matrices on three ranks.
+std::optional<int> hops_of_halos(const Layer& layer, const Split& split, const Variant& variant) {
+  if (layer.share.conv < 2 || split.ranks == 1) return 0;
+  const std::vector<Direction> passes = directions_of(layer.pass);
+  const bool is_serial =
+      variant.placement == ExchangePlacement::serial || variant.placement == ExchangePlacement::serial_chain;
+  if (is_serial || layer.mode == Mode::exposed) return static_cast<int>(passes.size());
+  const bool is_sliced = variant.halo_hops == two_shot_halo_hops && has_matrices(layer.rule);
+  if (variant.scan_of(layer) != variant.scan || (is_sliced && split.ranks == 3)) return std::nullopt;
+  int hops = 0;
+  for (const Direction pass : passes) hops += variant.halo_hops(pass, split.ranks);
+  return hops;
+}
+
 /// Claimed cost: that of each group's scan, once a pass. The longest chain of a pass ends where
 /// that of the next one begins.
 std::optional<Cost> claim(const Layer& layer, const Split& split, const Variant& variant) {
@@ -178,7 +213,10 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, const Variant&
   if (!sent) return std::nullopt;
   const int hops = in_turn ? variant.hops_in_turn(sent->hops, layer.groups, split.ranks)
                            : std::accumulate(sent->hops.begin(), sent->hops.end(), 0);
-  return Cost{layer.groups * sent->bytes, hops};
+  const auto beside = convolution_bytes(layer, split.ranks, Layout::contiguous);
+  const std::optional<int> of_halos = hops_of_halos(layer, split, variant);
+  if (!of_halos) return std::nullopt;
+  return Cost{busiest(*sent, layer.groups, beside), hops + *of_halos};
 }
 
 Refusal unsupported(const Layer& layer, const Variant& variant) {
@@ -191,6 +229,7 @@ Refusal unsupported(const Layer& layer, const Variant& variant) {
 RegisteredMethod method(const std::string& name, const std::string& summary, const Variant& variant) {
   std::vector<Rule> rules{Rule::decay, Rule::delta, Rule::low_rank};
   if (variant.corrects) rules.erase(rules.begin());
+  const Sequence sequence = variant.placement == ExchangePlacement::none ? Sequence::own : Sequence::cut;
   return RegisteredMethod({
       .name = name,
       .summary = summary,
@@ -198,12 +237,14 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .rules = rules,
       .packs = true,
       .has_states = true,
+      .convolves = true,
       .scan = variant.scan,
-      .build = [variant](Schedule& s, const Layer& layer,
-                         const LayerTensors& x) { build(s, layer, x, variant); },
+      .build = convolved(
+          [variant](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, variant); },
+          Layout::contiguous, sequence),
       .claim = [variant](const Layer& layer, const Split& split) { return claim(layer, split, variant); },
       .unsupported = [variant](const Layer& layer, int) { return unsupported(layer, variant); },
-      .sequence = variant.placement == ExchangePlacement::none ? Sequence::own : Sequence::cut,
+      .sequence = sequence,
   });
 }
 
@@ -212,17 +253,18 @@ const RegisteredMethod registered[]{
            {"all_scan", ExchangePlacement::overlapped}),
     method("zeco_corrected",
            "delta and low-rank rules: zeco, with an operator in place of outputs that wait for the states",
-           {"all_scan", ExchangePlacement::overlapped, chain_in_turn, true}),
-    method("linear_doubling", "recursive doubling of the maps beside the local work",
-           {"recursive_doubling", ExchangePlacement::overlapped, doubling_in_turn}),
+           {"all_scan", ExchangePlacement::overlapped, chain_in_turn, true, no_halo_hops}),
+    method(
+        "linear_doubling", "recursive doubling of the maps beside the local work",
+        {"recursive_doubling", ExchangePlacement::overlapped, doubling_in_turn, false, doubling_halo_hops}),
     method("linear_two_shot", "every rank folds a slice of the states beside the local work",
-           {"two_shot", ExchangePlacement::overlapped, gather_in_turn}),
+           {"two_shot", ExchangePlacement::overlapped, gather_in_turn, false, two_shot_halo_hops}),
     method("lasp1", "states from rank to rank after the local work",
-           {"ring_scan", ExchangePlacement::after_local_work}),
+           {"ring_scan", ExchangePlacement::after_local_work, chain_in_turn, false, forward_halo_hops}),
     method("lasp1_as_released", "receive, all local work, send: a chain of whole layers",
            {"", ExchangePlacement::serial_chain}),
     method("lasp2", "all-gather of the maps beside the local work",
-           {"all_gather_scan", ExchangePlacement::overlapped, gather_in_turn}),
+           {"all_gather_scan", ExchangePlacement::overlapped, gather_in_turn, false, forward_halo_hops}),
     method("lasp2_as_released", "all-gather of the maps, waited for at once",
            {"all_gather_scan", ExchangePlacement::serial, gather_in_turn}),
     method("local", "the rank's own tokens and no exchange: the data-parallel line", {}),

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
+#include "sp_methods/passes/convolution.hpp"
 #include "sp_methods/passes/make_pass.hpp"
 #include "sp_methods/passes/state_scan.hpp"
 
@@ -231,7 +232,13 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, const Variant&
   const auto once = claimed_scans(variant.scan_of(layer), shape, split, directions);
   if (!once) return std::nullopt;
   const int passes = layer.pass == Pass::both ? 2 : 1;
-  return Cost{passes * once->bytes, passes * std::accumulate(once->hops.begin(), once->hops.end(), 0)};
+  const auto beside = convolution_bytes(layer, split.ranks, Layout::zigzag);
+  // Scans start and end at the first rank, whose front has no halo; other exchanges wait for halos.
+  const bool waits = variant.exchange != Exchange::scans || layer.mode == Mode::exposed;
+  if (layer.share.conv > 1 && !waits && variant.scan_of(layer) != variant.collective) return std::nullopt;
+  const int of_halos = layer.share.conv > 1 && waits ? passes : 0;
+  return Cost{busiest(*once, passes, beside),
+              of_halos + passes * std::accumulate(once->hops.begin(), once->hops.end(), 0)};
 }
 
 Refusal unsupported(const Layer& layer, const Variant& variant) {
@@ -251,9 +258,11 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .rules = {Rule::decay, Rule::delta, Rule::low_rank},
       .packs = true,
       .has_states = true,
+      .convolves = true,
       .scan = variant.exchange == Exchange::scans ? variant.collective : "",
-      .build = [variant](Schedule& s, const Layer& layer,
-                         const LayerTensors& x) { build(s, layer, x, variant); },
+      .build = convolved(
+          [variant](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, variant); },
+          Layout::zigzag),
       .claim = [variant](const Layer& layer, const Split& split) { return claim(layer, split, variant); },
       .unsupported = [variant](const Layer& layer, int) { return unsupported(layer, variant); },
       .layout = Layout::zigzag,

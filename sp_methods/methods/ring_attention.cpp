@@ -18,7 +18,9 @@
 // Source: arXiv 2310.01889 (Ring Attention); the baseline of "LASP-2", arXiv 2502.07563, 4.1.
 #include "collectives/collective.hpp"
 #include "sp_methods/kernels/left_product.hpp"
+#include "sp_methods/passes/convolution.hpp"
 #include "sp_methods/passes/ring.hpp"
+#include "sp_methods/passes/state_scan.hpp"
 
 namespace baton {
 namespace {
@@ -242,10 +244,9 @@ void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x) {
 }
 
 /// Claimed cost of the scan of boundary gate sums, heads*d_k rows of one number.
-std::optional<Cost> claim_of_gate_sums(const LayerShape& share, const Split& split) {
-  Split reversed = split;
-  reversed.direction = Direction::reverse;
-  return find_collective(gate_scan).claim({share.heads, share.d_k, 1, share.tokens}, reversed);
+ClaimedScans claim_of_gate_sums(const LayerShape& share, const Split& split) {
+  const Shape rows{share.heads, share.d_k, 1, share.tokens};
+  return claimed_scans(gate_scan, rows, split, {Direction::reverse}).value();
 }
 
 /// Claimed cost. Hops of gradients are one behind those of blocks, and the scan waits for the last
@@ -260,11 +261,16 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
   Cost cost;
   if (P == 1) return cost;
   if (layer.pass != Pass::backward) cost = blocks;
+  ClaimedScans sums{.sent = std::vector<std::int64_t>(P, 0), .hops = {0}};
+  if (is_gated && layer.pass != Pass::forward) sums = claim_of_gate_sums(share, split);
+  cost.sent_bytes += busiest(sums, 1, convolution_bytes(layer, P, Layout::contiguous));
+  // The first hop waits for a halo. In mode exposed the gradients of halos follow all others.
+  if (layer.share.conv > 1 && layer.pass != Pass::backward) cost.hops += 1;
   if (layer.pass == Pass::forward) return cost;
-  const Cost sums = is_gated ? claim_of_gate_sums(share, split).value() : Cost{};
-  cost.sent_bytes += blocks.sent_bytes + (P - 1) * elements * bytes_of(Dtype::f32) + sums.sent_bytes;
+  if (layer.share.conv > 1 && layer.mode == Mode::exposed) cost.hops += 1;
+  cost.sent_bytes += blocks.sent_bytes + (P - 1) * elements * bytes_of(Dtype::f32);
   const bool is_exposed = layer.mode == Mode::exposed, is_pair = P == 2 && (is_gated || is_exposed);
-  cost.hops += P + sums.hops + (is_exposed ? 1 : 0) - (is_pair ? 1 : 0);
+  cost.hops += P + sums.hops[0] + (is_exposed ? 1 : 0) - (is_pair ? 1 : 0);
   return cost;
 }
 
@@ -272,7 +278,8 @@ const RegisteredMethod registered{{
     .name = "ring_attention",
     .summary = "keys and values around the ring, left products: quadratic in the tokens",
     .attention = Attention::linear,
-    .build = ring_attention,
+    .convolves = true,
+    .build = convolved(ring_attention, Layout::contiguous),
     .claim = claim,
     .unsupported = [](const Layer& layer, int) { return unsupported_in_a_ring(layer); },
 }};

@@ -14,8 +14,10 @@
 // make q and o wide: tokens*heads*(d_k+d_v)*(P-1)/P elements.
 // Source: DeepSpeed-Ulysses, arXiv 2309.14509; deepspeed/sequence/layer.py.
 #include <numeric>
+#include <optional>
 #include <vector>
 
+#include "sp_methods/passes/convolution.hpp"
 #include "sp_methods/passes/heads.hpp"
 #include "sp_methods/passes/make_pass.hpp"
 #include "sp_methods/passes/softmax_steps.hpp"
@@ -56,10 +58,22 @@ class LocalLinear : public GatheredAttention {
  public:
   LocalLinear(Schedule& s, const Layer& layer) : s_(s), layer_(layer) {}
 
-  void forward(const LayerTensors& x) override { run(x, false); }
-  void backward(const LayerTensors& x) override { run(x, true); }
+  void forward(const LayerTensors& x) override {
+    convolve(x);
+    run(convolution_ ? convolution_->inside(x) : x, false);
+  }
+  void backward(const LayerTensors& x) override {
+    if (layer_.pass == Pass::backward) convolve(x);
+    run(convolution_ ? convolution_->inside(x) : x, true);
+    if (convolution_) convolution_->record_backward(x);
+  }
 
  private:
+  /// Records the convolution of the whole sequence, in which no row comes in from other ranks.
+  void convolve(const LayerTensors& x) {
+    if (layer_.share.conv > 0) convolution_.emplace(s_, layer_, x, Layout::contiguous, true);
+  }
+
   /// Records a pass over the whole sequence, in which no state comes in from other ranks.
   void run(const LayerTensors& x, bool is_backward) {
     const LayerShape& share = layer_.share;
@@ -78,6 +92,7 @@ class LocalLinear : public GatheredAttention {
 
   Schedule& s_;
   const Layer& layer_;
+  std::optional<Convolution> convolution_;
 };
 
 template <class Local>
@@ -112,6 +127,7 @@ const RegisteredMethod linear({
     .attention = Attention::linear,
     .rules = {Rule::decay, Rule::delta, Rule::low_rank},
     .packs = true,
+    .convolves = true,
     .build = ulysses<LocalLinear>,
     .claim = claim,
     .unsupported = unsupported,

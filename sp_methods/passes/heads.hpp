@@ -5,6 +5,8 @@
 //   gather:   x [tokens, heads, width] -> pack -> all-to-all -> [ranks*tokens, heads/ranks, width]
 //   scatter:  [ranks*tokens, heads/ranks, width] -> all-to-all -> unpack -> x
 //
+// Of a batch a rank has some heads of each sequence: to these kernels the sequences of a token are
+// so many tokens.
 // A tensor is an all-to-all of its own, so what arrives is the whole sequence in order and is not
 // unpacked. Where there are fewer heads of keys than ranks, ranks share one, and their gradients of
 // it are added up. One rank moves nothing.
@@ -74,17 +76,17 @@ class HeadExchange {
   }
 
   static LayerShape gathered_share(LayerShape share, int ranks) {
-    const std::int64_t key_heads = share.key_heads();
+    const std::int64_t key_heads = share.key_heads() / share.batch;
     share.tokens *= ranks;
     share.heads /= ranks;
-    share.kv_heads = std::max<std::int64_t>(1, key_heads / ranks);
+    share.kv_heads = share.batch * std::max<std::int64_t>(1, key_heads / ranks);
     return share;
   }
 
  private:
   HeadBlocks blocks(const Slice& x, std::int64_t heads) const {
-    const std::int64_t tokens = layer_.share.tokens;
-    return {tokens, ranks_, heads, x.count / tokens / heads, x.dtype};
+    const std::int64_t tokens = layer_.share.tokens, batch = layer_.share.batch;
+    return {tokens * batch, ranks_, heads / batch, x.count / tokens / heads, x.dtype};
   }
 
   void exchange(const Slice& into, const Slice& own) {
@@ -114,11 +116,13 @@ class GatheredAttention {
 inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
   const LayerShape& share = layer.share;
   const auto sent = [&](std::int64_t heads, std::int64_t width) {
-    return (ranks - 1) * HeadBlocks{share.tokens, ranks, heads, width}.elements() / ranks;
+    const HeadBlocks blocks{share.tokens * share.batch, ranks, heads / share.batch, width};
+    return (ranks - 1) * blocks.elements() / ranks;
   };
   std::int64_t elements = 0;
   for (const TensorKind& kind : tensor_kinds())
-    if (kind.is_in(layer.rule, Pass::forward)) elements += sent(kind.heads(share), kind.width(share));
+    if (kind.is_in(layer.rule, Pass::forward) && !kind.is_weight())
+      elements += sent(kind.heads(share), kind.width(share));
   return elements * bytes_of(layer.dtype);
 }
 
@@ -128,7 +132,7 @@ inline int head_exchange_hops(const Layer& layer) {
   if (layer.mode != Mode::exposed) return 2;
   return static_cast<int>(
       std::count_if(tensor_kinds().begin(), tensor_kinds().end(), [&](const TensorKind& kind) {
-        return kind.is_in(layer.rule, Pass::forward) && kind.width(layer.share) > 0;
+        return kind.is_in(layer.rule, Pass::forward) && !kind.is_weight() && kind.width(layer.share) > 0;
       }));
 }
 
@@ -138,7 +142,7 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
   using Role = TensorKind::Role;
   const std::int64_t all = layer.share.heads;
   const Pass pass = layer.pass;
-  LayerTensors whole;
+  LayerTensors whole{.conv_w = x.conv_w, .dconv_w = x.dconv_w};
   const auto for_each = [&](Role role, const auto& visit) {
     for (const TensorKind& kind : tensor_kinds())
       if (kind.role == role) visit(whole.*kind.slice, x.*kind.slice, kind.heads(layer.share), kind.name);
@@ -168,12 +172,14 @@ inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, 
 /// are those of the group's tokens.
 inline TensorPart gathered_part(const LayerShape& share, int ranks, int place, const Positions& positions) {
   const LayerShape whole = HeadExchange::gathered_share(share, ranks);
-  return {positions, whole.tokens, place * whole.heads, whole.heads};
+  const std::int64_t heads = whole.heads / whole.batch;
+  return {positions, whole.tokens, place * heads, heads};
 }
 
 /// The reason why `ranks` ranks cannot share the heads of this layer; empty if they can.
 inline Refusal unsupported_heads(const Layer& layer, int ranks) {
-  const std::int64_t heads = layer.share.heads, keys = layer.share.key_heads();
+  const std::int64_t heads = layer.share.heads / layer.share.batch;
+  const std::int64_t keys = layer.share.key_heads() / layer.share.batch;
   if (heads % ranks != 0)
     return std::to_string(heads) + " heads cannot be shared by " + std::to_string(ranks) + " ranks";
   if (keys % ranks != 0 && ranks % keys != 0)

@@ -9,8 +9,7 @@ namespace baton {
 
 std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& shape, Split split,
                                           const std::vector<Direction>& directions) {
-  ClaimedScans all;
-  std::vector<std::int64_t> sent(split.ranks, 0);
+  ClaimedScans all{.sent = std::vector<std::int64_t>(split.ranks, 0), .hops = {}};
   for (const Direction direction : directions) {
     split.direction = direction;
     const auto claim = find_collective(scan).claim(shape, split);
@@ -18,11 +17,17 @@ std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& 
     all.hops.push_back(claim->hops);
     for (int rank = 0; rank < split.ranks; ++rank) {
       const int home = direction == Direction::forward ? rank : split.ranks - 1 - rank;
-      sent[home] += claimed_bytes(find_collective(scan), shape, split, rank).value();
+      all.sent[home] += claimed_bytes(find_collective(scan), shape, split, rank).value();
     }
   }
-  all.bytes = *std::max_element(sent.begin(), sent.end());
   return all;
+}
+
+std::int64_t busiest(const ClaimedScans& scans, int times, const std::vector<std::int64_t>& beside) {
+  std::int64_t most = 0;
+  for (std::size_t rank = 0; rank < beside.size(); ++rank)
+    most = std::max(most, times * scans.sent[rank] + beside[rank]);
+  return most;
 }
 
 MapUse map_use(const Schedule& schedule, const std::string& scan, const Layer& layer, Direction direction) {

@@ -14,14 +14,17 @@ namespace baton {
 
 /// Claimed cost of a rank's scans of states.
 struct ClaimedScans {
-  std::int64_t bytes = 0;  ///< Bytes of all scans, by the home rank that sends most.
-  std::vector<int> hops;   ///< Hops of each scan.
+  std::vector<std::int64_t> sent;  ///< Bytes of all scans, by home rank.
+  std::vector<int> hops;           ///< Hops of each scan.
 };
 
 /// Claimed cost of a scan of one group's maps in each of `directions`; empty if the scan claims
 /// nothing.
 std::optional<ClaimedScans> claimed_scans(const std::string& scan, const Shape& shape, Split split,
                                           const std::vector<Direction>& directions);
+
+/// Bytes of the rank that sends most, of `times` such scans and what each rank sends `beside` them.
+std::int64_t busiest(const ClaimedScans& scans, int times, const std::vector<std::int64_t>& beside);
 
 /// The parts of the map of the rank of `schedule` that `scan` reads once it is embedded. A rank
 /// between the first and the last one counts both parts.

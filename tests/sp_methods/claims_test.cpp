@@ -121,6 +121,53 @@ TEST_P(EveryClaim, IsWhatIsCountedUnderEveryScanThatClaims) {
   }
 }
 
+/// A share longer than a halo, and one that is shorter. Slices of matrices on three ranks are not
+/// claimed.
+TEST_P(EveryClaim, OfAConvolutionIsWhatIsCounted) {
+  if (!GetParam()->convolves) GTEST_SKIP() << "has no convolution";
+  for (int ranks = 1; ranks <= most_ranks; ++ranks)
+    for (Layer layer : layers_of(*GetParam())) {
+      if (layer.share.gate == GateKind::none || layer.dtype == Dtype::bf16 || layer.groups > 2) continue;
+      layer.share.conv = 4;
+      for (const std::int64_t tokens : {8, 2}) {
+        layer.share.tokens = tokens;
+        const bool is_claimed = compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3});
+        EXPECT_TRUE(is_claimed || (GetParam()->name == "linear_two_shot" && ranks == 3))
+            << "no claim: " << text(*GetParam(), layer, {.ranks = ranks});
+      }
+    }
+}
+
+/// Three rows of q, k and v in the tensors' type, or their gradients in f32, beside a state.
+TEST(Claims, AConvolutionSendsItsHalo) {
+  Layer layer{.share = {128, 2, 4, 6, 4}, .pass = Pass::forward};
+  layer.share.conv = 4;
+  const std::int64_t state = 2 * 4 * 6 * 4, rows = 3 * 2 * (4 + 4 + 6) * 4;
+  EXPECT_EQ(find_method("zeco").claim(layer, {.ranks = 4}), (Cost{state + rows, 3}));
+  EXPECT_EQ(find_method("zeco_zigzag").claim(layer, {.ranks = 4}), (Cost{2 * (state + rows), 6}));
+  EXPECT_EQ(find_method("local").claim(layer, {.ranks = 4}), Cost{});
+  layer.share.tokens = 1;
+  EXPECT_EQ(find_method("zeco").claim(layer, {.ranks = 3}), (Cost{state + rows / 3 * 2, 2}))
+      << "the first rank has one row for each of the others";
+}
+
+/// Three sequences on 4 ranks, which cut a state into equal parts.
+TEST_P(EveryClaim, OfABatchIsThatOfASequenceTimesItsSize) {
+  for (Layer layer : layers_of(*GetParam())) {
+    if (!takes(*GetParam(), layer, 4)) continue;
+    Layer three = layer;
+    three.share.batch = 3;
+    three.share.heads *= 3;
+    three.share.kv_heads *= 3;
+    const Split split{.ranks = 4, .blocks = 1};
+    ASSERT_TRUE(compare(*GetParam(), three, split));
+    if (GetParam()->name == "linear_two_shot") continue;  // whose slices are of whole rows
+    const Cost one = GetParam()->claim(layer, split).value(), all = GetParam()->claim(three, split).value();
+    EXPECT_EQ(all.sent_bytes, 3 * one.sent_bytes) << text(*GetParam(), layer, split);
+    EXPECT_EQ(all.hops, one.hops) << text(*GetParam(), layer, split);
+  }
+}
+
 /// Rank 0 alone sends forward and rank 1 alone sends backward.
 TEST(Claims, TwoRanksOfAChainSendOneStateEachInBothPasses) {
   const Layer layer{.share = {8, 2, 4, 6, 4}, .pass = Pass::both};

@@ -218,6 +218,20 @@ TEST(States, WhatCannotTakeThemSaysSo) {
   layer.mode = Mode::compute_only;
   EXPECT_EQ(reason("zeco", 2), alone);
   EXPECT_EQ(reason("zeco", 1), "");
+  layer.share.conv = 4;
+  EXPECT_EQ(reason("zeco", 1), "a state would need the rows before it for the convolution");
+}
+
+TEST(States, WithAGradientHaveNoGateAHeadOnGpus) {
+  Layer layer{.share = {64, 2, 64, 64, 64, GateKind::scalar}, .pass = Pass::both, .states = States::out};
+  layer.dtype = Dtype::bf16;
+  const auto reason = [&] { return find_method("zeco").unsupported(layer, 2).reason(); };
+  EXPECT_THAT(reason(), testing::HasSubstr("dg of a gate a head is off by 1.6e-2"));
+  layer.states = States::in;
+  EXPECT_EQ(reason(), "");
+  layer.states = States::out;
+  layer.rule = Rule::delta;
+  EXPECT_EQ(reason(), "");
 }
 
 }  // namespace

@@ -81,11 +81,14 @@ Result of_cudnn() {
   return full_result(made);
 }
 
-/// A layer of latent keys, packed documents, a full mask and states, padded, as no method takes it,
-/// on one thread a rank.
+/// A batch of latent keys and packed documents behind a convolution, with a full mask and states,
+/// padded, as no method takes it, on one thread a rank.
 Result of_mla() {
   Layer layer = small_layer();
-  layer.share.kv_heads = 1;
+  layer.share.batch = 2;
+  layer.share.conv = 4;
+  layer.share.heads = 4;
+  layer.share.kv_heads = 2;
   layer.share.latent = true;
   layer.mask = {MaskKind::full, 61};
   layer.states = States::both;

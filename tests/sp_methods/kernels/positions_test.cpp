@@ -10,6 +10,7 @@ namespace {
 
 using namespace baton;
 using testing::ElementsAre;
+using Tokens = Run;  // which is the name of a member of each test
 
 std::vector<std::int64_t> positions_of(const Cut& cut, int rank) {
   std::vector<std::int64_t> all;
@@ -54,6 +55,41 @@ TEST(Cut, PaddedHasTheFewestEqualPieces) {
         const std::int64_t pieces = ranks * cut.pieces();
         EXPECT_EQ(cut.piece(0), cut.piece(cut.pieces() - 1));
         EXPECT_TRUE(cut.sequence() >= sequence && cut.sequence() < sequence + pieces) << sequence;
+      }
+}
+
+TEST(Halo, WalksBackOverShortAndEmptyShares) {
+  const std::vector<Tokens> equal{{0, 0, 2}, {1, 0, 2}, {2, 0, 2}, {3, 0, 2}};
+  EXPECT_THAT(halo(equal, 0, 3), ElementsAre());
+  EXPECT_THAT(halo(equal, 1, 3), ElementsAre(Tokens{0, 0, 2}));
+  EXPECT_THAT(halo(equal, 2, 3), ElementsAre(Tokens{0, 1, 1}, Tokens{1, 0, 2}));
+  EXPECT_THAT(halo(equal, 3, 3), ElementsAre(Tokens{1, 1, 1}, Tokens{2, 0, 2}));
+  const std::vector<Tokens> unequal{{0, 0, 3}, {1, 0, 0}, {2, 0, 1}, {3, 0, 4}};
+  EXPECT_THAT(halo(unequal, 2, 3), ElementsAre(Tokens{0, 0, 3}));
+  EXPECT_THAT(halo(unequal, 3, 3), ElementsAre(Tokens{0, 1, 2}, Tokens{2, 0, 1}));
+}
+
+TEST(Halo, OfZigzagPiecesComesFromTheRankBeforeAndTheRankBehind) {
+  const Cut four{Layout::zigzag, 4, 8}, two{Layout::zigzag, 2, 8};
+  const auto of = [](const Cut& cut, int rank, int piece) {
+    return halo(cut.runs(), static_cast<std::size_t>(cut.place(rank, piece)), 2);
+  };
+  EXPECT_THAT(of(four, 1, 0), ElementsAre(Tokens{0, 2, 2}));
+  EXPECT_THAT(of(four, 1, 1), ElementsAre(Tokens{2, 6, 2}));
+  EXPECT_THAT(of(four, 3, 1), ElementsAre(Tokens{3, 2, 2})) << "the two pieces of the last rank touch";
+  EXPECT_THAT(of(two, 0, 1), ElementsAre(Tokens{1, 6, 2}));
+}
+
+TEST(Cut, RunsAreItsPositionsInOrder) {
+  for (const Layout layout : {Layout::contiguous, Layout::zigzag})
+    for (int ranks = 1; ranks <= 5; ++ranks)
+      for (std::int64_t tokens = 0; tokens <= 7; ++tokens) {
+        const Cut cut{layout, ranks, tokens};
+        std::int64_t position = 0;
+        for (const Tokens& run : cut.runs())
+          for (std::int64_t t = 0; t < run.count; ++t)
+            EXPECT_EQ(cut.positions(run.rank).at(run.first + t), position++);
+        EXPECT_EQ(position, cut.sequence());
       }
 }
 

@@ -80,6 +80,9 @@ TEST(Ulysses, RefusesHeadsThatRanksCannotShare) {
   Layer odd = layer(Pass::forward, 6);
   odd.share.heads = 12;
   EXPECT_EQ(reason(odd, 4), "6 heads of keys can neither be cut for nor repeated on 4 ranks");
+  Layer batch = layer(Pass::forward);
+  batch.share.batch = 4;
+  EXPECT_EQ(reason(batch, 4), "2 heads cannot be shared by 4 ranks") << "each sequence has two";
 }
 
 }  // namespace
