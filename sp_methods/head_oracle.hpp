@@ -49,8 +49,8 @@ struct HeadInputs {
 /// thread starts at another run, so that threads rarely meet.
 class HeadSums {
  public:
-  /// Sums for the results of `head`. Of states there are those behind its tokens if a gradient comes
-  /// for it, and the gradient of those before them if one comes in.
+  /// Sums for the results of `head`. The state behind its tokens is one of them if a gradient of it
+  /// is given, and the gradient of the state before them if one comes in.
   HeadSums(const LayerProblem& problem, const HeadInputs& head, bool has_gradients);
 
   void add(const std::string& name, const std::vector<double>& part, int unit);

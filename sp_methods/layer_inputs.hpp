@@ -70,7 +70,7 @@ struct LayerProblem {
   /// Number of tokens of all ranks without those of padding.
   std::int64_t real_tokens() const { return std::min(mask.end, share.tokens * ranks); }
   /// Number of elements of one token in one head of the tensor called q, k, v, g, beta, a, b, d_o,
-  /// o, dq, dk, dv, dg, dbeta, da, db or lse, or of one head of a state or of the weights conv_w and
+  /// o, dq, dk, dv, dg, dbeta, da, db or lse; of one head of a state, or of the weights conv_w and
   /// dconv_w. If keys are latent, v and dv have none.
   std::int64_t width(const std::string& name) const;
   /// True for the states at the ends of the sequence, which have no rows for tokens.

@@ -130,9 +130,9 @@ inline Shape shape_of_maps(const Layer& layer, std::int64_t heads) {
   return {heads, layer.share.d_k, layer.share.d_v, layer.share.tokens, kind};
 }
 
-/// One rank's tensors, [tokens, heads, width] each, and states as maps have them: [heads, d_k, d_v],
-/// or [heads, d_v, d_k] where maps have matrices. Tensors that a layer, a pass or a rank lacks are
-/// empty.
+/// One rank's tensors, [tokens, heads, width] each, and states as maps have them, [heads, d_k,
+/// d_v], or [heads, d_v, d_k] where maps have matrices. Tensors that a layer, a pass or a rank has
+/// none of are empty.
 struct LayerTensors {
   Slice q, k, v, g, beta, a, b, d_o;       // inputs
   Slice o, dq, dk, dv, dg, dbeta, da, db;  // outputs
@@ -159,8 +159,8 @@ struct TensorKind {
   std::string_view name;
   Slice LayerTensors::*slice;
   Role role;
-  /// Number of elements of one token in one head, of a state or a weight in one head; 0 if a layer of this
-  /// share has no such tensor.
+  /// Number of elements of one token in one head, or of a state or a weight in one head; 0 if a
+  /// layer of this share has no such tensor.
   std::int64_t (*width)(const LayerShape& share);
   /// True if the tensor has the heads of keys, which may be fewer than those of queries.
   bool is_of_keys = false;

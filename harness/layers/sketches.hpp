@@ -20,8 +20,8 @@ namespace baton {
 /// and heads, the sum over the channels with random signs.
 struct LayerSketch {
   std::string method;
-  /// The sums of each output tensor [tokens of all ranks, heads], by position in the sequence, and of
-  /// each state [heads].
+  /// The sums of each output tensor [tokens of all ranks, heads], by position in the sequence;
+  /// those of a state are [heads].
   std::map<std::string, std::vector<double>> tensors;
 
   /// Makes room for the sums of a tensor, which its parts on several ranks share.

@@ -279,10 +279,8 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
       const Output output{oracle, positions, buffer, s.buffer(buffer.name)};
       Found found = is_weight ? read_weights(executor, rank, output) : read(executor, rank, output, sketch);
       // States and gradients of weights are f32, and made of tensors of the layer's type.
-      const bool has_tokens = !is_weight && !LayerProblem::is_state(buffer.name);
-      const double tolerance =
-          layer_tolerance(has_tokens ? buffer.dtype : problem.dtype, wire_roundoff(executor), s.ranks(),
-                          problem.rule, problem.width(buffer.name));
+      const double tolerance = layer_tolerance(problem.dtype, wire_roundoff(executor), s.ranks(),
+                                               problem.rule, problem.width(buffer.name));
       const TensorPart part = input_of(buffer.name, method, rank, problem).part;
       const double error = is_weight ? relative_error(found.solved, oracle.expected_weights(part))
                                      : error_of(found, output, tolerance);

@@ -9,9 +9,9 @@
 //
 //   lasp1_as_released: receive, all local work, send: a chain of whole layers
 //
-// The backward pass is the same over the reversed ranks. A state before the sequence becomes part of
-// the first rank's map, S' = A S + B in place of B; the last rank applies its map for the state
-// behind the sequence. Neither travels. Cost: one state a rank and pass on the
+// The backward pass is the same over the reversed ranks. A state before the sequence becomes part
+// of the first rank's map, A S + B in place of B. The last rank applies its map for the state at
+// the end of the sequence. Neither travels. Cost: one state a rank and pass on the
 // wire for a chain, under any rule: matrices stay, and every other scan sends them. With
 // matrices zeco's outputs wait for the states; zeco_corrected has work for that time, which its
 // forward pass alone does otherwise (matrix_pass.hpp).

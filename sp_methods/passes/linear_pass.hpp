@@ -155,8 +155,8 @@ class LinearPass {
   Slice prefix(int group) const {
     return of_group(inputs_.is_first ? inputs_.initial_state : inputs_.prefix, group);
   }
-  /// The group's state before the tokens of this pass, or in a backward pass the gradient of the one
-  /// behind them, once the exchange is over; empty if it is zero.
+  /// The group's state before the tokens, in a backward pass the gradient of the one behind them,
+  /// once the exchange is over; empty if it is zero.
   Slice arrived(int group) const { return state_comes_in() ? incoming(group).state : entering(group); }
 
   Schedule& schedule_;
