@@ -134,9 +134,16 @@ void Schedule::compute(Kernel kernel, std::vector<Slice> writes, std::vector<Sli
 void Schedule::native(std::string name, int blocks, std::vector<Slice> writes, std::vector<Slice> reads,
                       Source source) {
   if (!among_.empty()) fail("a native runs on all ranks, not among some", source);
-  add_step(Verb::native, std::move(writes), std::move(reads), source).body =
-      static_cast<int>(natives_.size());
+  Step& step = add_step(Verb::native, std::move(writes), std::move(reads), source);
+  step.body = static_cast<int>(natives_.size());
   natives_.push_back({std::move(name), blocks, reversed_});
+  // Ranks must call a library in the same order, whatever their data wait for.
+  const auto before = std::find_if(steps_.rbegin() + 1, steps_.rend(),
+                                   [](const Step& one) { return one.verb == Verb::native; });
+  if (before == steps_.rend()) return;
+  const auto place = static_cast<int>(steps_.rend() - before) - 1;
+  const auto at = std::lower_bound(step.waits_for.begin(), step.waits_for.end(), place);
+  if (place >= fenced_ && (at == step.waits_for.end() || *at != place)) step.waits_for.insert(at, place);
 }
 
 void Schedule::native_scan(std::string name, int blocks, const Slice& into, const Map& own, Source source) {

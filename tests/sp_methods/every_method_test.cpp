@@ -108,7 +108,7 @@ std::vector<Problem> problems(const std::string& executor) {
       of_all.insert(of_all.end(), under.begin(), under.end());
     }
   }
-  for (std::size_t i = 0; i < of_all.size(); ++i) fit(of_all[i], States(i % 4));
+  for (Problem& problem : of_all) fit(problem);
   return of_all;
 }
 
