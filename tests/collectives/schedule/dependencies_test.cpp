@@ -6,6 +6,9 @@
 #include <random>
 #include <set>
 #include <utility>
+#include <vector>
+
+#include "collectives/schedule/schedule.hpp"
 
 namespace {
 
@@ -92,6 +95,19 @@ TEST(Dependencies, OrderEveryConflictOfRandomSteps) {
             << "trial " << trial << ": " << i << " waits for " << j << " needlessly";
     }
   }
+}
+
+/// Ranks call a library in one order, whatever their data wait for.
+TEST(Dependencies, NativesFollowOneAnotherThoughTheyShareNoData) {
+  Schedule s(0, 2);
+  const Slice first = s.scratch("first", 4), second = s.scratch("second", 4);
+  s.native("any", 1, {first}, {});
+  s.native("any", 1, {second}, {});
+  EXPECT_EQ(s.steps()[0].waits_for, Steps{});
+  EXPECT_EQ(s.steps()[1].waits_for, Steps{0});
+  s.fence();
+  s.native("any", 1, {second}, {});
+  EXPECT_EQ(s.steps()[2].waits_for, Steps{1}) << "once";
 }
 
 }  // namespace

@@ -24,18 +24,6 @@ std::string error_of(Record record) {
   return "no error";
 }
 
-TEST(Schedule, NativesFollowOneAnotherThoughTheyShareNoData) {
-  Schedule s(0, 2);
-  const Slice first = s.scratch("first", 4), second = s.scratch("second", 4);
-  s.native("any", 1, {first}, {});
-  s.native("any", 1, {second}, {});
-  EXPECT_THAT(s.steps()[0].waits_for, testing::IsEmpty());
-  EXPECT_THAT(s.steps()[1].waits_for, testing::ElementsAre(0));
-  s.fence();
-  s.native("any", 1, {second}, {});
-  EXPECT_THAT(s.steps()[2].waits_for, testing::ElementsAre(1)) << "by the fence alone";
-}
-
 TEST(Schedule, RecordsVerbsWithTheirLine) {
   Schedule s(1, 3);
   const Slice own = s.input("own", 4), into = s.output("into", 4);
