@@ -113,7 +113,6 @@ void Schedule::combine(const Map& into, const Map& earlier, const Map& later, So
   if (spoils(into, into) || spoils(into, earlier) || spoils(into, later))
     fail("combines into a part of its operands: it may write in the place of one, or beside them", source);
   std::vector<Slice> reads;
-  reads.reserve(4);
   if (!earlier.is_state()) reads.push_back(earlier.decay);
   reads.insert(reads.end(), {earlier.state, later.decay, later.state});
   add_step(Verb::combine, slices(into), std::move(reads), source).combine = {later.form, later.row};
@@ -137,13 +136,10 @@ void Schedule::native(std::string name, int blocks, std::vector<Slice> writes, s
   Step& step = add_step(Verb::native, std::move(writes), std::move(reads), source);
   step.body = static_cast<int>(natives_.size());
   natives_.push_back({std::move(name), blocks, reversed_});
-  // Ranks must call a library in the same order, whatever their data wait for.
-  const auto before = std::find_if(steps_.rbegin() + 1, steps_.rend(),
-                                   [](const Step& one) { return one.verb == Verb::native; });
-  if (before == steps_.rend()) return;
-  const auto place = static_cast<int>(steps_.rend() - before) - 1;
-  const auto at = std::lower_bound(step.waits_for.begin(), step.waits_for.end(), place);
-  if (place >= fenced_ && (at == step.waits_for.end() || *at != place)) step.waits_for.insert(at, place);
+  int before = static_cast<int>(steps_.size()) - 2;  // ranks must call a library in the same order
+  while (before >= fenced_ && steps_[before].verb != Verb::native) --before;
+  const auto at = std::ranges::lower_bound(step.waits_for, before);
+  if (before >= fenced_ && (at == step.waits_for.end() || *at != before)) step.waits_for.insert(at, before);
 }
 
 void Schedule::native_scan(std::string name, int blocks, const Slice& into, const Map& own, Source source) {

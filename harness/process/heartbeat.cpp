@@ -79,13 +79,11 @@ std::int64_t now_ms() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// How many milliseconds ago the datagram came that `socket` gave last; 0 if the kernel does not
-/// say. It may have waited to be read since the last tick, or longer on a busy machine.
+/// Milliseconds since the datagram came that `socket` gave last; 0 if the kernel does not say.
 std::int64_t age_ms(int socket) {
-  timeval arrival{}, now{};
-  if (ioctl(socket, SIOCGSTAMP, &arrival) != 0 || gettimeofday(&now, nullptr) != 0) return 0;
-  const std::int64_t age =
-      (std::int64_t{now.tv_sec} - arrival.tv_sec) * 1000 + (now.tv_usec - arrival.tv_usec) / 1000;
+  timeval came{}, now{};
+  if (ioctl(socket, SIOCGSTAMP, &came) != 0 || gettimeofday(&now, nullptr) != 0) return 0;
+  const std::int64_t age = (now.tv_sec - came.tv_sec) * 1000 + (now.tv_usec - came.tv_usec) / 1000;
   return age < 0 || age > 60'000 ? 0 : age;  // this clock may have been set meanwhile
 }
 
