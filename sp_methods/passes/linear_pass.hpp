@@ -77,17 +77,19 @@ class LinearPass {
     const Map& own = map(group);
     schedule_.combine(own.only_state(), {{}, entering(group), own.row, own.form}, own);
   }
-  /// Records the state behind the whole sequence, in a backward pass the gradient of the one before
-  /// it, once the exchange is over. `end` is shaped like the prefix; nothing is recorded if it is
-  /// empty.
-  void record_end(const Slice& end) {
-    for (int g = 0; g < groups() && !end.empty(); ++g) {
-      const Map own = map(g), into{{}, of_group(end, g), own.row, own.form};
-      if (state_comes_in())
-        schedule_.combine(into, incoming(g), own);
-      else
-        schedule_.copy(into, own.only_state());
-    }
+  /// Records the group's state behind these tokens, in a backward pass the gradient of the one
+  /// before them, once the state that comes in is there.
+  void record_behind(int group, const Slice& into) const {
+    const Map& own = map(group);
+    if (state_comes_in())
+      schedule_.combine({{}, into, own.row, own.form}, incoming(group), own);
+    else
+      schedule_.copy(into, own.state);
+  }
+  /// Records the states of all groups behind the whole sequence into `end`, which is shaped like
+  /// the prefix; nothing if it is empty.
+  void record_end(const Slice& end) const {
+    for (int g = 0; g < groups() && !end.empty(); ++g) record_behind(g, of_group(end, g));
   }
   /// Records all work that needs nothing from other ranks.
   virtual void record_overlappable() = 0;

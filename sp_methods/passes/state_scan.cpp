@@ -78,7 +78,7 @@ Map state_behind(Schedule& s, const LinearPass& pass, int group) {
   const Map own = pass.map(group).only_state();
   if (!pass.state_comes_in()) return own;
   const Map carry = s.scratch_map("carry", own).only_state();
-  s.combine(carry, pass.incoming(group), pass.map(group));
+  pass.record_behind(group, carry.state);
   return carry;
 }
 
