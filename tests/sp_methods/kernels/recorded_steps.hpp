@@ -60,6 +60,9 @@ class RecordedSteps {
     std::ostringstream name, kind;
     kind << ", chunk " << s.chunk << (s.packed || !layer.starts.empty() ? ", packed" : "")
          << (layer.segmented ? ", segmented" : "") << ", " << to_string(s.gate);
+    if (s.conv > 0) kind << ", convolution under " << to_string(layer.rule);
+    if (layer.states != States::none) kind << ", states " << to_string(layer.states);
+    if (layer.mask.kind == MaskKind::full) kind << ", full mask";
     name << method.name << ", " << ranks << " ranks, " << to_string(layer.pass) << ", "
          << attention_name(method.attention, layer.rule, s.gate) << ", " << s.tokens << " tokens, " << s.heads
          << " heads, " << s.key_heads() << " of keys, d_k " << s.d_k << ", d_v " << s.d_v << ", "
@@ -93,7 +96,8 @@ class RecordedSteps {
 };
 
 /// The layers of a method that have the sizes and the type of `like`: every rule and gate that it
-/// knows, one head group and two, both passes together and the backward pass alone.
+/// knows, one head group and two, both passes together and the backward pass alone; and each of
+/// these with a convolution, with states and with a full mask where the method takes them.
 inline std::vector<Layer> variants(const SpMethod& method, const Layer& like) {
   std::vector<Layer> all;
   for (const Rule rule : method.rules)
@@ -107,6 +111,12 @@ inline std::vector<Layer> variants(const SpMethod& method, const Layer& like) {
           layer.groups = groups;
           layer.pass = pass;
         }
+  const std::vector<Layer> plain = all;
+  for (const Layer& layer : plain) {
+    if (method.convolves) all.emplace_back(layer).share.conv = 4;
+    if (method.has_states) all.emplace_back(layer).states = States::both;
+    if (method.attention == Attention::softmax) all.emplace_back(layer).mask.kind = MaskKind::full;
+  }
   return all;
 }
 
