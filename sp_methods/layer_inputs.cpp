@@ -52,11 +52,6 @@ std::int64_t LayerProblem::width(const std::string& name) const {
   return name == "lse" ? 1 : share.d_v;
 }
 
-bool LayerProblem::is_of_keys(const std::string& name) {
-  const TensorKind* kind = find_tensor(name);
-  return kind != nullptr && kind->is_of_keys;
-}
-
 bool LayerProblem::is_state(const std::string& name) {
   const TensorKind* kind = find_tensor(name);
   return kind != nullptr && kind->end.has_value();

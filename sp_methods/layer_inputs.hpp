@@ -77,8 +77,6 @@ struct LayerProblem {
   static bool is_state(const std::string& name);
   /// The first position of the sequence that the token at `position` is in.
   std::int64_t start_of(std::int64_t position) const;
-  /// True for k, v, dk and dv, which have the heads of keys.
-  static bool is_of_keys(const std::string& name);
   /// Number of heads of the tensor called `name`.
   std::int64_t heads(const std::string& name) const {
     const TensorKind* kind = find_tensor(name);

@@ -53,8 +53,7 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::i
   for (auto& [name, sum] : sums.all()) work_.sum(sum);
   if (std::vector<double> dz = solve_convolution(sums.all(), in); !dz.empty()) sums.all()["conv_dz"] = dz;
   for (const auto& [name, sum] : sums.all()) {
-    const bool is_of_keys = LayerProblem::is_of_keys(name);
-    Tensor& whole = results_[name][is_of_keys ? head / problem().share.group_heads() : head];
+    Tensor& whole = results_[name][head / (problem().share.heads / problem().heads(name))];
     const bool is_state = LayerProblem::is_state(name);
     const std::int64_t rows = is_state ? 1 : tokens, width = static_cast<std::int64_t>(sum.size()) / rows;
     whole.resize((is_state ? 1 : problem().share.tokens * problem().ranks) * width);

@@ -20,35 +20,41 @@ std::int64_t output_width(const LayerShape& share) { return share.d_v; }
 std::int64_t gate_width(const LayerShape& share) { return share.gate_width(); }
 std::int64_t one(const LayerShape& /*share*/) { return 1; }
 std::int64_t state_size(const LayerShape& share) { return share.d_k * share.d_v; }
+std::int64_t all_heads(const LayerShape& share) { return share.heads; }
+std::int64_t query_heads(const LayerShape& share) { return share.query_heads(); }
+/// Softmax attention may have fewer heads of k than of q, and linear attention fewer of both.
+std::int64_t key_heads(const LayerShape& share) { return std::min(share.key_heads(), share.query_heads()); }
+std::int64_t value_heads(const LayerShape& share) { return share.key_heads(); }
+std::int64_t weight_heads(const LayerShape& share) { return share.heads / share.batch; }
 std::int64_t conv_width(const LayerShape& share) { return (2 * share.d_k + share.d_v) * share.conv; }
 
 using enum TensorKind::Role;
 using enum TensorKind::End;
 constexpr TensorKind kinds[]{
-    {"q", &LayerTensors::q, input, key_width},
-    {"k", &LayerTensors::k, input, key_width, true},
-    {"v", &LayerTensors::v, input, value_width, true},
-    {"g", &LayerTensors::g, input, gate_width},
-    {"beta", &LayerTensors::beta, input, one, false, Rule::delta},
-    {"a", &LayerTensors::a, input, key_width, false, Rule::low_rank},
-    {"b", &LayerTensors::b, input, key_width, false, Rule::low_rank},
-    {"o", &LayerTensors::o, output, output_width},
-    {"d_o", &LayerTensors::d_o, output_gradient, output_width},
-    {"dq", &LayerTensors::dq, gradient, key_width},
-    {"dk", &LayerTensors::dk, gradient, key_width, true},
-    {"dv", &LayerTensors::dv, gradient, value_width, true},
-    {"dg", &LayerTensors::dg, gradient, gate_width},
-    {"dbeta", &LayerTensors::dbeta, gradient, one, false, Rule::delta},
-    {"da", &LayerTensors::da, gradient, key_width, false, Rule::low_rank},
-    {"db", &LayerTensors::db, gradient, key_width, false, Rule::low_rank},
-    {"conv_w", &LayerTensors::conv_w, weight, conv_width},
-    {"dconv_w", &LayerTensors::dconv_w, weight_gradient, conv_width},
+    {"q", &LayerTensors::q, input, key_width, query_heads},
+    {"k", &LayerTensors::k, input, key_width, key_heads},
+    {"v", &LayerTensors::v, input, value_width, value_heads},
+    {"g", &LayerTensors::g, input, gate_width, all_heads},
+    {"beta", &LayerTensors::beta, input, one, all_heads, Rule::delta},
+    {"a", &LayerTensors::a, input, key_width, all_heads, Rule::low_rank},
+    {"b", &LayerTensors::b, input, key_width, all_heads, Rule::low_rank},
+    {"o", &LayerTensors::o, output, output_width, all_heads},
+    {"d_o", &LayerTensors::d_o, output_gradient, output_width, all_heads},
+    {"dq", &LayerTensors::dq, gradient, key_width, query_heads},
+    {"dk", &LayerTensors::dk, gradient, key_width, key_heads},
+    {"dv", &LayerTensors::dv, gradient, value_width, value_heads},
+    {"dg", &LayerTensors::dg, gradient, gate_width, all_heads},
+    {"dbeta", &LayerTensors::dbeta, gradient, one, all_heads, Rule::delta},
+    {"da", &LayerTensors::da, gradient, key_width, all_heads, Rule::low_rank},
+    {"db", &LayerTensors::db, gradient, key_width, all_heads, Rule::low_rank},
+    {"conv_w", &LayerTensors::conv_w, weight, conv_width, weight_heads},
+    {"dconv_w", &LayerTensors::dconv_w, weight_gradient, conv_width, weight_heads},
 };
 constexpr TensorKind kinds_of_states[]{
-    {"initial_state", &LayerTensors::initial_state, input, state_size, false, {}, start},
-    {"final_state", &LayerTensors::final_state, output, state_size, false, {}, finish},
-    {"d_final_state", &LayerTensors::d_final_state, output_gradient, state_size, false, {}, finish},
-    {"d_initial_state", &LayerTensors::d_initial_state, gradient, state_size, false, {}, start},
+    {"initial_state", &LayerTensors::initial_state, input, state_size, all_heads, {}, start},
+    {"final_state", &LayerTensors::final_state, output, state_size, all_heads, {}, finish},
+    {"d_final_state", &LayerTensors::d_final_state, output_gradient, state_size, all_heads, {}, finish},
+    {"d_initial_state", &LayerTensors::d_initial_state, gradient, state_size, all_heads, {}, start},
 };
 
 /// The rank that has a state of the sequence. Zigzag tokens begin and end at the first one.

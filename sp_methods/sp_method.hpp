@@ -162,8 +162,8 @@ struct TensorKind {
   /// Number of elements of one token in one head, or of a state or a weight in one head; 0 if a
   /// layer of this share has no such tensor.
   std::int64_t (*width)(const LayerShape& share);
-  /// True if the tensor has the heads of keys, which may be fewer than those of queries.
-  bool is_of_keys = false;
+  /// Number of heads of the tensor.
+  std::int64_t (*heads)(const LayerShape& share);
   /// The only rule whose layers have the tensor; empty if all have it.
   std::optional<Rule> rule = std::nullopt;
   /// Where the sequence has the state, at its start or at its end; empty for tensors of tokens.
@@ -171,10 +171,6 @@ struct TensorKind {
 
   /// True for tensors without tokens, which the sequences of a batch share.
   bool is_weight() const { return role == Role::weight || role == Role::weight_gradient; }
-  std::int64_t heads(const LayerShape& share) const {
-    if (is_weight()) return share.heads / share.batch;
-    return is_of_keys ? share.key_heads() : share.heads;
-  }
   /// True if a layer with rule `other` has the tensor in `pass`.
   bool is_in(Rule other, Pass pass) const {
     if (rule && *rule != other) return false;

@@ -10,9 +10,11 @@
 namespace baton {
 
 AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs) {
-  const auto& [tokens, heads, d_k, d_v, chunk, gate, kv_heads, latent, packed_chunks, batch, conv] = share;
+  const auto& [tokens, heads, d_k, d_v, chunk, gate, kv_heads, latent, packed_chunks, batch, conv, qk_heads] =
+      share;
   const auto& [gates, packing] = inputs;
   static_cast<void>(packed_chunks);  // which follow from the packing
+  static_cast<void>(qk_heads);       // which no flag asks for
   return {{"gate", to_string(gate)},
           {"gates", to_string(gates)},
           {"tokens", tokens},

@@ -55,12 +55,18 @@ struct LayerShape {
   std::int64_t batch = 1;
   /// Width W of the causal convolution before q, k and v; 0 for none (conv.hpp).
   std::int64_t conv = 0;
+  /// Heads of q and k of linear attention, a divisor of `heads`, or 0 for as many; read it as
+  /// query_heads(). Those of v, the gates and the states are `heads`.
+  std::int64_t qk_heads = 0;
 
   /// Number of heads of keys and values. Query head h uses key head h / group_heads(), as in
   /// grouped-query attention (arXiv 2305.13245).
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
   /// Number of query heads that share one head of keys and values.
   std::int64_t group_heads() const { return heads / key_heads(); }
+  /// Number of heads of q. Head h of linear attention uses q and k of head h / (heads / query_heads()),
+  /// as in Gated DeltaNet of Qwen3-Next.
+  std::int64_t query_heads() const { return qk_heads == 0 ? heads : qk_heads; }
   /// Width of a head of v: d_v, or 0 if values are parts of the keys.
   std::int64_t value_width() const { return latent ? 0 : d_v; }
   /// Number of chunks of this rank, short ones included.
