@@ -12,10 +12,7 @@ Schedule record(const StepSizes& sizes) {
                          .width = width,
                          .mlp = 11 * width / 4,
                          .vocabulary = 32000,
-                         .heads = sizes.heads,
-                         .d_k = sizes.width / 2,
-                         .d_v = sizes.width,
-                         .kv_heads = sizes.heads,
+                         .linear = {.heads = sizes.heads, .d_k = sizes.width / 2, .d_v = sizes.width},
                          .layers = {Attention::linear}};
   return build({.shape = shape,
                 .linear = &find_method("local"),

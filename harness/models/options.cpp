@@ -142,10 +142,13 @@ void declare_shapes(Flags& flags, RawModels& raw) {
   };
   constexpr std::int64_t most = 1 << 20;
   add("layers", 1024, set_layers);
-  add("heads", most, [](ModelShape& one, auto heads) { one.kv_heads = one.heads = heads; });
+  add("heads", most, [](ModelShape& one, auto heads) {
+    one.linear.heads = one.softmax.heads = one.softmax.kv_heads = heads;
+    one.linear.qk_heads = 0;
+  });
   add("width", most, [](ModelShape& one, auto size) { one.width = size; });
-  add("d_k", most, [](ModelShape& one, auto size) { one.d_k = size; });
-  add("d_v", most, [](ModelShape& one, auto size) { one.d_v = size; });
+  add("d_k", most, [](ModelShape& one, auto size) { one.linear.d_k = one.softmax.d_k = size; });
+  add("d_v", most, [](ModelShape& one, auto size) { one.linear.d_v = one.softmax.d_v = size; });
   add("mlp", 1 << 24, [](ModelShape& one, auto size) { one.mlp = size; });
   add("vocabulary", 1 << 24, [](ModelShape& one, auto size) { one.vocabulary = size; });
   add("chunk", most, [](ModelShape& one, auto size) { one.chunk = size; });
@@ -178,8 +181,9 @@ void print_list() {
   fmt::print("models\n");
   for (const std::string& name : model_names()) {
     const ModelShape shape = find_model(name);
+    const LayerShape of = shape.share(shape.layers.front(), 1);
     fmt::print("  {:<25} {} of width {}, {} heads of {} x {}, {:.2f} billion weights\n", name,
-               quantity(shape.count(), "layer"), shape.width, shape.heads, shape.d_k, shape.d_v,
+               quantity(shape.count(), "layer"), shape.width, of.heads, of.d_k, of.d_v,
                static_cast<double>(shape.parameters(true)) * 1e-9);
   }
   fmt::print("methods\n");

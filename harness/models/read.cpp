@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "collectives/simulator/topology/json.hpp"
 #include "harness/options/data_folder.hpp"
@@ -20,55 +22,140 @@ constexpr Range channels{1, 1 << 20};
 constexpr Range rows{1, 1 << 24};
 constexpr int most_layers = 1024;
 
-/// One file while it is read.
+/// Values of a file, each of which has a source.
+class Sourced {
+ public:
+  Sourced(JsonSection values, JsonSection sources)
+      : values_(std::move(values)), sources_(std::move(sources)) {}
+
+  bool has(const char* key) const { return values_.has(key); }
+  /// The values. Throws UsageError unless the file names a source of `key`.
+  const JsonSection& operator[](const char* key) const {
+    sources_.text(key);
+    return values_;
+  }
+  std::int64_t size(const char* key, Range range = channels) const {
+    return (*this)[key].whole_number(key, range);
+  }
+  /// A size that is 0 unless the file has it.
+  std::int64_t size_if_any(const char* key) const { return has(key) ? size(key) : 0; }
+  bool is(const char* key) const { return has(key) && (*this)[key].truth(key); }
+  /// A size that divides `heads`, or `heads` unless the file has it.
+  std::int64_t divisor(const char* key, std::int64_t heads) const {
+    const std::int64_t found = has(key) ? size(key) : heads;
+    if (heads % found != 0)
+      values_.refuse(key, fmt::format("expected a divisor of {} heads, found {}", heads, found));
+    return found;
+  }
+
+ private:
+  JsonSection values_, sources_;
+};
+
+/// One file while it is read. Layers of each kind have a section of their own, "linear" or
+/// "softmax"; without one they have the sizes of the model.
 class Reader {
  public:
   Reader(const nlohmann::json& json, const std::string& path)
-      : model_(json, path, ""), sources_(model_.section("sources")) {
+      : model_(json, path, ""), sources_(model_.section("sources")), of_model_(model_, sources_) {
     model_.only({"name", "description", "layers", "count", "width", "heads", "kv_heads", "d_k", "d_v", "mlp",
-                 "vocabulary", "chunk", "gate", "gate_rank", "output_gate", "sources"});
+                 "vocabulary", "chunk", "gate", "gate_rank", "output_gate", "linear", "softmax", "sources"});
     sources_.only({"layers", "count", "width", "heads", "kv_heads", "d_k", "d_v", "mlp", "vocabulary",
-                   "chunk", "gate", "gate_rank", "output_gate"});
+                   "chunk", "gate", "gate_rank", "output_gate", "linear", "softmax"});
   }
 
   ModelShape shape() const {
     ModelShape s;
     s.name = model_.text("name");
-    s.width = size("width", channels);
-    s.heads = size("heads", channels);
-    s.kv_heads = model_.has("kv_heads") ? size("kv_heads", channels) : s.heads;
-    if (s.heads % s.kv_heads != 0)
-      model_.refuse("kv_heads", fmt::format("expected a divisor of {} heads, found {}", s.heads, s.kv_heads));
-    s.d_k = size("d_k", channels);
-    s.d_v = size("d_v", channels);
-    s.mlp = size("mlp", rows);
-    s.vocabulary = size("vocabulary", rows);
-    s.chunk = size("chunk", channels);
-    s.gate = sourced("gate").word("gate", {"vector", "none"}) == "none" ? GateKind::none : GateKind::vector;
-    s.gate_rank = s.gate == GateKind::none ? 0 : size("gate_rank", channels);
-    s.has_output_gate = sourced("output_gate").truth("output_gate");
+    s.width = of_model_.size("width");
+    s.mlp = of_model_.size("mlp", rows);
+    s.vocabulary = of_model_.size("vocabulary", rows);
+    s.chunk = of_model_.size("chunk");
+    s.linear = model_.has("linear") ? linear() : linear_of_model();
+    s.softmax = model_.has("softmax") ? softmax() : softmax_of_model();
     s.layers = layers();
     return s;
   }
 
  private:
-  /// The model. Throws UsageError unless the file names a source of `key`.
-  const JsonSection& sourced(const char* key) const {
-    sources_.text(key);
-    return model_;
+  LinearLayers linear_of_model() const {
+    LinearLayers l = sizes<LinearLayers>(of_model_);
+    l.gate = of_model_["gate"].word("gate", {"vector", "none"}) == "none" ? GateKind::none : GateKind::vector;
+    l.gate_rank = l.gate == GateKind::none ? 0 : of_model_.size("gate_rank");
+    l.output_gate = of_model_["output_gate"].truth("output_gate") ? OutputGate::silu : OutputGate::none;
+    return l;
   }
-  std::int64_t size(const char* key, Range range) const { return sourced(key).whole_number(key, range); }
+  SoftmaxLayers softmax_of_model() const {
+    if (!model_.has("heads")) return {};  // and no softmax layers
+    SoftmaxLayers s = sizes<SoftmaxLayers>(of_model_);
+    s.kv_heads = of_model_.divisor("kv_heads", s.heads);
+    return s;
+  }
+  LinearLayers linear() const;
+  SoftmaxLayers softmax() const;
+
+  /// The section of the layers of one kind.
+  Sourced part(const char* kind, std::initializer_list<const char*> keys) const {
+    const JsonSection values = model_.section(kind), sources = sources_.section(kind);
+    values.only(keys);
+    sources.only(keys);
+    return {values, sources};
+  }
+  template <class Layers>
+  static Layers sizes(const Sourced& of) {
+    Layers all;
+    all.heads = of.size("heads");
+    all.d_k = of.size("d_k");
+    all.d_v = of.size("d_v");
+    return all;
+  }
   /// The pattern of the kinds, repeated to the number of layers.
   std::vector<Attention> layers() const {
     const auto pattern = model_.words("layers", {"linear", "softmax"}, most_layers);
+    for (const std::string& kind : pattern)
+      if (!model_.has("heads") && !model_.has(kind))
+        model_.refuse(kind, fmt::format("missing, expected the sizes of {} layers", kind));
     std::vector<Attention> all;
-    for (std::int64_t i = 0, count = size("count", {1, most_layers}); i < count; ++i)
+    for (std::int64_t i = 0, count = of_model_.size("count", {1, most_layers}); i < count; ++i)
       all.push_back(pattern[i % pattern.size()] == "linear" ? Attention::linear : Attention::softmax);
     return all;
   }
 
   const JsonSection model_, sources_;
+  const Sourced of_model_;
 };
+
+LinearLayers Reader::linear() const {
+  const Sourced of = part("linear", {"attention", "heads", "qk_heads", "d_k", "d_v", "gate_rank", "conv",
+                                     "output_gate", "output_gate_rank"});
+  LinearLayers l = sizes<LinearLayers>(of);
+  const std::string kind = of["attention"].word("attention", {"linear", "deltanet", "gdn", "kda"});
+  l.rule = kind == "linear" ? Rule::decay : Rule::delta;
+  l.gate = kind == "gdn" ? GateKind::scalar : kind == "deltanet" ? GateKind::none : GateKind::vector;
+  const std::int64_t qk_heads = of.divisor("qk_heads", l.heads);
+  l.qk_heads = qk_heads == l.heads ? 0 : qk_heads;
+  l.gate_rank = of.size_if_any("gate_rank");
+  l.conv = of.size_if_any("conv");
+  const std::string gate = of["output_gate"].word("output_gate", {"none", "silu", "sigmoid"});
+  l.output_gate = gate == "none" ? OutputGate::none : gate == "silu" ? OutputGate::silu : OutputGate::sigmoid;
+  l.output_gate_rank = of.size_if_any("output_gate_rank");
+  return l;
+}
+
+SoftmaxLayers Reader::softmax() const {
+  const Sourced of = part("softmax", {"heads", "kv_heads", "d_k", "d_v", "output_gate", "head_norms",
+                                      "rotated", "rotation_base"});
+  SoftmaxLayers s = sizes<SoftmaxLayers>(of);
+  s.kv_heads = of.divisor("kv_heads", s.heads);
+  s.has_output_gate = of.is("output_gate");
+  s.has_head_norms = of.is("head_norms");
+  s.rotated = of.size_if_any("rotated");
+  if (s.rotated % 2 != 0 || s.rotated > s.d_k)
+    model_.section("softmax").refuse(
+        "rotated", fmt::format("expected an even number up to {} channels, found {}", s.d_k, s.rotated));
+  if (s.rotated > 0) s.rotation_base = of["rotation_base"].number("rotation_base", {1, 1e12});
+  return s;
+}
 
 std::filesystem::path folder_of_models() { return data_folder("models", MODELS); }
 

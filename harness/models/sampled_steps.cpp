@@ -17,13 +17,14 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "harness/models/ends.hpp"
 #include "harness/models/sampled.hpp"
-#include "sp_methods/models/kernels/block.hpp"
+#include "sp_methods/models/kernels/gates.hpp"
 
 namespace baton {
 namespace {
@@ -48,12 +49,42 @@ bool is_overwritten(const std::vector<Step>& steps, std::size_t from, const Slic
   });
 }
 
-/// The host body of the kernel on rows that is called `name`.
+/// The host body of the kernel with these parameters that is called `name`.
 template <class Contract, class... Others>
-std::function<void(const HostOperands&)> host_body(const std::string& name, const Rows& rows) {
-  if (name == Contract::name) return kernel_of<Contract>(rows).body;
-  if constexpr (sizeof...(Others) > 0) return host_body<Others...>(name, rows);
+std::function<void(const HostOperands&)> host_body(const std::string& name,
+                                                   const typename Contract::Parameters& parameters) {
+  if (name == Contract::name) return kernel_of<Contract>(parameters).body;
+  if constexpr (sizeof...(Others) > 0) return host_body<Others...>(name, parameters);
   throw std::logic_error("no kernel on rows is called " + name);
+}
+
+/// The rows that a kernel works on, if it works on each alone.
+std::optional<Rows> rows_of(const Kernel& kernel) {
+  if (const auto* rows = std::any_cast<Rows>(&kernel.parameters)) return *rows;
+  if (const auto* gates = std::any_cast<GateRows>(&kernel.parameters)) return gates->rows();
+  const auto* turn = std::any_cast<Rotation>(&kernel.parameters);
+  if (turn == nullptr) return std::nullopt;
+  return Rows{.count = turn->tokens, .width = turn->heads * turn->width, .dtype = turn->dtype};
+}
+
+/// Runs the host body of a kernel on some of its rows, whose operands lie side by side.
+void run_on(const Kernel& kernel, std::span<const std::int64_t> rows, const HostOperands& operands) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  if (const auto* p = std::any_cast<Rows>(&kernel.parameters))
+    return host_body<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates, LogGateGradients,
+                     Logistic, LogisticGradients, Open, OpenGradients, SwiGlu, SwiGluGradients>(
+        kernel.name, {count, p->width, p->constant})(operands);
+  if (const auto* p = std::any_cast<GateRows>(&kernel.parameters))
+    return host_body<DecayGates, DecayGateGradients>(kernel.name, {count, p->heads, p->group})(operands);
+  auto one = std::any_cast<Rotation>(kernel.parameters);
+  const std::size_t width = static_cast<std::size_t>(one.heads * one.width);
+  one.tokens = 1;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Rotation turn = one;
+    turn.positions = Positions::run(one.positions.at(rows[i]), 1);
+    kernel_of<Rotate>(turn).body({.writes = {operands.writes[0].subspan(i * width, width)},
+                                  .reads = {operands.reads[0].subspan(i * width, width)}});
+  }
 }
 
 /// A matrix [rows.count, rows.width] at some rows, or all of a vector.
@@ -79,8 +110,7 @@ std::vector<std::vector<float>> made_rows(const RankTensors& tensors, const Step
     writes.emplace_back(slice.count == p.count * p.width ? count * p.width : slice.count);
   for (auto& values : writes) operands.writes.emplace_back(values);
   for (auto& values : reads) operands.reads.emplace_back(values);
-  host_body<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates, LogGateGradients, SwiGlu,
-            SwiGluGradients>(kernel.name, {count, p.width, p.constant})(operands);
+  run_on(kernel, rows, operands);
   return writes;
 }
 
@@ -208,15 +238,15 @@ double step_error(const RankTensors& tensors, std::size_t at, std::uint64_t seed
   if (step.verb != Verb::compute) return -1;
   const Kernel& kernel = schedule.kernels()[step.body];
   const auto* product = std::any_cast<Product>(&kernel.parameters);
-  const auto* rows = std::any_cast<Rows>(&kernel.parameters);
-  if (product == nullptr && rows == nullptr) return end_error(tensors, at, seed);
+  const std::optional<Rows> rows = rows_of(kernel);
+  if (product == nullptr && !rows) return end_error(tensors, at, seed);
   const auto is_lost = [&](std::size_t from, const Slice& slice) {
     return is_overwritten(schedule.steps(), from, slice);
   };
   if (std::any_of(step.writes.begin(), step.writes.end(),
                   [&](auto& slice) { return is_lost(at + 1, slice); }))
     return -1;
-  if (rows != nullptr)
+  if (rows)
     return has_its_operands(schedule, at)
                ? row_error(tensors, step, kernel, *rows, rows_of(rows->count, seed))
                : -1;

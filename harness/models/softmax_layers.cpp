@@ -62,6 +62,8 @@ class SharedKeys {
               std::int64_t width) const {
     return tensors.find(name, shape_.tokens * heads * width);
   }
+  /// The buffer of the output's gradient, which a gate makes another one of.
+  const char* d_o_buffer() const { return run_.stack().shape.softmax.has_output_gate ? "d_o" : "d_gated"; }
   Numbers rows(const RankTensors& tensors, const std::string& name, std::int64_t width, std::int64_t head,
                std::int64_t first, std::int64_t tokens, bool of_keys) const {
     const std::int64_t heads = of_keys ? shape_.key_heads() : shape_.heads;
@@ -122,8 +124,9 @@ void SharedKeys::draw_queries() {
       for (std::int64_t head = key_head_ * group; head < (key_head_ + 1) * group; ++head) {
         const Numbers q = rows(tensors, buffer("q"), shape_.d_k, head, token(i), 1, false);
         mine.insert(mine.end(), q.begin(), q.end());
-        const Numbers d_o = has_gradients() ? rows(tensors, "d_gated", shape_.d_v, head, token(i), 1, false)
-                                            : Numbers(shape_.d_v, 0.0);
+        const Numbers d_o = has_gradients()
+                                ? rows(tensors, d_o_buffer(), shape_.d_v, head, token(i), 1, false)
+                                : Numbers(shape_.d_v, 0.0);
         mine.insert(mine.end(), d_o.begin(), d_o.end());
       }
   for (const Numbers& row : run_.team.gather(mine)) all.insert(all.end(), row.begin(), row.end());
@@ -230,7 +233,8 @@ void SharedKeys::compare_sums(Comparison& into) const {
          fmt::format("layer {}, {} of head {} of keys, summed up over all ranks", layer_, words, key_head_));
   };
   compare("dk", total(buffer("k"), "dk", shape_.d_k, true), total(buffer("q"), "dq", shape_.d_k, false));
-  compare("dv", total(buffer("v"), "dv", shape_.d_v, true), total(buffer("o"), "d_gated", shape_.d_v, false));
+  compare("dv", total(buffer("v"), "dv", shape_.d_v, true),
+          total(buffer("o"), d_o_buffer(), shape_.d_v, false));
 }
 
 }  // namespace

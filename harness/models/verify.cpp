@@ -84,7 +84,7 @@ Comparison compare_model(const Executor& executor, std::span<const Schedule> sch
   const Stack& stack = oracle.problem().stack;
   Comparison result;
   result.tokens = stack.tokens;
-  result.heads.resize(stack.shape.heads);
+  result.heads.resize(stack.shape.share(stack.shape.layers.front(), 1).heads);
   std::iota(result.heads.begin(), result.heads.end(), 0);
   result.tolerance = model_tolerance(oracle);
   for (const int rank : executor.local_ranks())

@@ -17,12 +17,16 @@ namespace {
 /// A text that two shapes share only if they are equal. The binding has all members of a shape, so
 /// that none can be forgotten.
 std::string key_of(const ModelShape& shape) {
-  const auto& [name, width, mlp, vocabulary, heads, d_k, d_v, chunk, kv_heads, gate, gate_rank,
-               has_output_gate, layers] = shape;
+  const auto& [name, width, mlp, vocabulary, chunk, linear, softmax, layers] = shape;
+  const auto& [rule, heads, qk_heads, d_k, d_v, gate, gate_rank, conv, output_gate, output_gate_rank] =
+      linear;
+  const auto& [queries, kv_heads, key_width, value_width, is_gated, is_normed, rotated, base] = softmax;
   std::string kinds;
   for (const Attention kind : layers) kinds += kind == Attention::linear ? 'l' : 's';
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", name, width, mlp, vocabulary, heads, d_k, d_v,
-                     chunk, kv_heads, to_string(gate), gate_rank, has_output_gate, kinds);
+  return fmt::format("{} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} | {} {} {} {} {} {} {} {}", name,
+                     width, mlp, vocabulary, chunk, kinds, to_string(rule), heads, qk_heads, d_k, d_v,
+                     to_string(gate), gate_rank, conv, static_cast<int>(output_gate), output_gate_rank,
+                     queries, kv_heads, key_width, value_width, is_gated, is_normed, rotated, base);
 }
 
 class ModelWorkload : public Workload {
@@ -30,8 +34,8 @@ class ModelWorkload : public Workload {
   ModelWorkload(Stack stack, double peak_flops) : stack_(std::move(stack)), peak_flops_(peak_flops) {}
 
   std::string name() const override { return stack_.first_method().name; }
-  std::int64_t state_bytes() const override { return state_rows() * stack_.shape.d_v * element_bytes; }
-  std::int64_t state_rows() const override { return stack_.shape.heads * stack_.shape.d_k; }
+  std::int64_t state_bytes() const override { return state_rows() * stack_.shape.linear.d_v * element_bytes; }
+  std::int64_t state_rows() const override { return stack_.shape.linear.heads * stack_.shape.linear.d_k; }
   bool cuts_blocks() const override {
     return !scan().empty() && find_collective(scan()).cuts_blocks && !stack_.is_alone();
   }
@@ -123,56 +127,69 @@ std::shared_ptr<const Workload> ModelWorkload::reduced(int ranks) const {
   s.width = 32;
   s.mlp = 48;
   s.vocabulary = 64;
-  s.d_k = std::min<std::int64_t>(s.d_k, 8);
-  s.d_v = std::min<std::int64_t>(s.d_v, 12);
   s.chunk = std::min<std::int64_t>(s.chunk, 8);
-  s.gate_rank = std::min<std::int64_t>(s.gate_rank, 4);
+  LinearLayers& l = s.linear;
+  SoftmaxLayers& f = s.softmax;
+  l.d_k = std::min<std::int64_t>(l.d_k, 8), f.d_k = std::min<std::int64_t>(f.d_k, 8);
+  l.d_v = std::min<std::int64_t>(l.d_v, 12), f.d_v = std::min<std::int64_t>(f.d_v, 12);
+  l.gate_rank = std::min<std::int64_t>(l.gate_rank, 4);
+  l.output_gate_rank = std::min<std::int64_t>(l.output_gate_rank, 4);
+  f.rotated = std::min<std::int64_t>(f.rotated, 4);
   small.tokens = 2 * (s.chunk + s.chunk / 4);
-  const std::int64_t most = s.heads, shared = s.heads / s.kv_heads;
-  s.heads = std::max<std::int64_t>(2, small.layer.groups) * shared;
-  s.kv_heads = s.heads / shared;
-  for (; baton::unsupported(small, ranks) && s.heads < most; s.heads += shared) s.kv_heads += 1;
+  const std::int64_t of_linear = l.qk_heads == 0 ? 1 : l.heads / l.qk_heads,
+                     of_softmax = f.heads / f.kv_heads;
+  const std::int64_t most = std::max(l.heads, f.heads);
+  const auto set_heads = [&](std::int64_t shared) {
+    l.qk_heads = l.qk_heads == 0 ? 0 : shared;
+    l.heads = shared * of_linear;
+    f.kv_heads = shared;
+    f.heads = shared * of_softmax;
+  };
+  std::int64_t shared = std::max<std::int64_t>(2, small.layer.groups);
+  for (set_heads(shared); baton::unsupported(small, ranks) && shared < most; set_heads(shared)) ++shared;
   return model_workload(small, 0);
 }
 
 AxisValues ModelWorkload::axes() const {
   const ModelShape& s = stack_.shape;
   const bool has_linear = stack_.linear != nullptr;
-  const std::int64_t key_heads = has_linear ? s.heads : s.kv_heads;
+  const LayerShape of = s.share(has_linear ? Attention::linear : Attention::softmax, stack_.tokens);
   const int softmax = s.softmax_layers();
   const bool is_scan_asked_for = !stack_.is_alone() && !stack_.layer.scan.empty() && !scan().empty();
   const std::string layers =
       fmt::format("layers:{}{}", s.count() - softmax, softmax > 0 ? fmt::format("+{}", softmax) : "");
-  return {{"bench", "model", in_record_alone},
-          {"name", name(), in_name},
-          {"line", to_string(scope()), in_name},
-          {"pass", "both", in_record_alone},
-          {"mode", stack_.is_alone() ? "compute_only" : "overlapped", in_record_alone},
-          {"direction", "both", in_record_alone},
-          {"layout", "contiguous", in_record_alone},
-          {"scan", stack_.is_alone() ? "" : scan(), is_scan_asked_for ? in_name : in_record_alone,
-           is_scan_asked_for ? "scan:" + scan() : ""},
-          {"attention", has_linear ? "linear" : "softmax", in_contest},
-          {"gate", to_string(has_linear ? s.gate : GateKind::none), in_record_alone},
-          {"gates", "layer", in_record_alone},
-          {"dtype", to_string(stack_.layer.dtype), in_record_alone},
-          {"flops_per_token", s.flops_per_token(0, stack_.has_head), in_record_alone},
-          {"flops_per_pair", s.flops_per_token(1, false) - s.flops_per_token(0, false), in_record_alone},
-          {"peak_flops", peak_flops_ > 0 ? AxisValue::Value(peak_flops_) : std::monostate(), in_record_alone},
-          {"model", s.name},
-          {"layers", s.count(), in_all, layers},
-          {"width", s.width},
-          {"mlp", s.mlp},
-          {"tokens", stack_.tokens},
-          {"heads", s.heads},
-          {"kv_heads", key_heads == s.heads ? 0 : key_heads, in_record_alone},
-          {"d_k", s.d_k},
-          {"d_v", s.d_v},
-          {"chunk", s.chunk},
-          {"groups", stack_.layer.groups},
-          {"vocabulary", stack_.has_head ? s.vocabulary : 0},
-          {"softmax", is_hybrid() ? stack_.softmax->name : std::string()},
-          {"beside", beside()}};
+  return {
+      {"bench", "model", in_record_alone},
+      {"name", name(), in_name},
+      {"line", to_string(scope()), in_name},
+      {"pass", "both", in_record_alone},
+      {"mode", stack_.is_alone() ? "compute_only" : "overlapped", in_record_alone},
+      {"direction", "both", in_record_alone},
+      {"layout", "contiguous", in_record_alone},
+      {"scan", stack_.is_alone() ? "" : scan(), is_scan_asked_for ? in_name : in_record_alone,
+       is_scan_asked_for ? "scan:" + scan() : ""},
+      {"attention", has_linear ? attention_name(Attention::linear, s.linear.rule, s.linear.gate) : "softmax",
+       in_contest},
+      {"gate", to_string(of.gate), in_record_alone},
+      {"gates", "layer", in_record_alone},
+      {"dtype", to_string(stack_.layer.dtype), in_record_alone},
+      {"flops_per_token", s.flops_per_token(0, stack_.has_head), in_record_alone},
+      {"flops_per_pair", s.flops_per_token(1, false) - s.flops_per_token(0, false), in_record_alone},
+      {"peak_flops", peak_flops_ > 0 ? AxisValue::Value(peak_flops_) : std::monostate(), in_record_alone},
+      {"model", s.name},
+      {"layers", s.count(), in_all, layers},
+      {"width", s.width},
+      {"mlp", s.mlp},
+      {"tokens", stack_.tokens},
+      {"heads", of.heads},
+      {"kv_heads", of.key_heads() == of.heads ? 0 : of.key_heads(), in_record_alone},
+      {"d_k", of.d_k},
+      {"d_v", of.d_v},
+      {"chunk", s.chunk},
+      {"groups", stack_.layer.groups},
+      {"vocabulary", stack_.has_head ? s.vocabulary : 0},
+      {"softmax", is_hybrid() ? stack_.softmax->name : std::string()},
+      {"beside", beside()}};
 }
 
 }  // namespace

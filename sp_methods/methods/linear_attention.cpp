@@ -155,7 +155,8 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Variant
     return alone ? MapUse{} : map_use(s, scan, layer, direction);
   };
   const MapUse ahead = use(Direction::forward, layer.pass != Pass::backward);
-  const MapUse back = use(Direction::reverse, layer.pass != Pass::forward);
+  // The matrices of a backward pass that is recorded later are left by this forward pass.
+  const MapUse back = use(Direction::reverse, layer.pass != Pass::forward || layer.saved);
   PassInputs inputs{.layer = layer, .tensors = x};
   inputs.is_first = alone || s.rank() == 0;
   inputs.is_last = alone || s.rank() == s.ranks() - 1;

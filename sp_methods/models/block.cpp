@@ -14,191 +14,269 @@ Block::Block(Schedule& schedule, const ModelShape& shape, Attention kind, const 
       method_(method),
       layer_(std::move(layer)),
       tokens_(tokens),
-      label_(label) {
+      memory_(schedule, tokens, layer_.dtype, label),
+      products_(memory_) {
   layer_.share = shape.share(kind, tokens);
+  layer_.rule = shape.rule(kind);
   layer_.saved = std::make_shared<std::map<std::string, Slice>>();
-}
-
-Slice Block::kept(const std::string& name, std::int64_t row) {
-  return kept_[name] = schedule_.lasting_scratch(name + label_, tokens_ * row, layer_.dtype);
-}
-
-void Block::project(const Slice& into, const Slice& x, const PlacedWeight& weight, const Slice& c) {
-  record<Matmul>(schedule_,
-                 {.rows = tokens_,
-                  .columns = weight.weight.columns,
-                  .depth = weight.weight.rows,
-                  .adds = !c.empty(),
-                  .dtype = x.dtype,
-                  .out = into.dtype},
-                 {.a = x, .b = weight.slice, .c = c, .out = into});
-}
-
-void Block::project_back(const Slice& into, const Slice& d_y, const PlacedWeight& weight, const Slice& c) {
-  record<Matmul>(schedule_,
-                 {.rows = tokens_,
-                  .columns = weight.weight.rows,
-                  .depth = weight.weight.columns,
-                  .transposes_b = true,
-                  .adds = !c.empty(),
-                  .dtype = d_y.dtype,
-                  .out = into.dtype},
-                 {.a = d_y, .b = weight.slice, .c = c, .out = into});
-}
-
-void Block::record_gradient(const PlacedWeight& gradient, const Slice& x, const Slice& d_y) {
-  record<Matmul>(schedule_,
-                 {.rows = gradient.weight.rows,
-                  .columns = gradient.weight.columns,
-                  .depth = tokens_,
-                  .transposes_a = true,
-                  .dtype = x.dtype,
-                  .out = gradient.slice.dtype},
-                 {.a = x, .b = d_y, .out = gradient.slice});
 }
 
 /// Records the norm of x, and returns its rows in working memory.
 Slice Block::record_norm(const Slice& x, const PlacedWeight& weight) {
-  const Slice y = working("normed", shape_.width);
+  const Slice y = memory_.working("normed", shape_.width);
   record<RmsNorm>(schedule_, rows(shape_.width), {x, weight.slice, y});
   return y;
 }
 
 void Block::record_projections(const LayerWeights& weights, const Slice& x) {
   const Slice n = record_norm(x, weights["norm"]);
-  const auto make = [&](const char* name, const char* weight) {
-    project(kept(name, weights[weight].weight.columns), n, weights[weight]);
-  };
-  make("q", "query");
-  make("k", "key");
-  make("v", "value");
-  if (shape_.gates_output(kind_)) make("u", "output_gate");
-  if (!shape_.has_gates(kind_)) return;
-  make("t", "gate_down");
-  const std::int64_t keys = shape_.heads * shape_.d_k;
-  const Slice z = working("z", keys);
-  project(z, kept("t"), weights["gate_up"]);
-  record<LogGates>(schedule_, gate_rows(), {z, weights["gate_bias"].slice, kept("g", keys)});
+  for (const auto& [name, weight] : {std::pair{"q", "query"}, {"k", "key"}, {"v", "value"}})
+    if (is_linear() || *name == 'v')
+      products_.project(memory_.kept(name, weights[weight].weight.columns), n, weights[weight]);
+    else
+      record_softmax_rows(weights, n, name, weight);
+  if (shape_.output_gate(kind_) != OutputGate::none)
+    products_.project_through(weights, "output_gate", n, memory_.kept("u", values()));
+  if (shape_.has_gates(kind_)) record_gates(weights, n);
+  if (!has_rule(Rule::delta)) return;
+  const Slice b = memory_.working("b", share().heads);
+  products_.project(b, n, weights["beta"]);
+  record<Logistic>(schedule_, rows(share().heads), {b, memory_.kept("beta", share().heads)});
 }
 
-/// Records the norm and the gate of linear attention's output. Returns the output as the output
-/// projection takes it.
-Slice Block::record_output(const LayerWeights& weights) {
-  if (kind_ == Attention::softmax) return kept("o");
-  const Slice y = working("gated", shape_.heads * shape_.d_v), &weight = weights["output_norm"].slice;
-  if (shape_.gates_output(kind_))
-    record<GatedNorm>(schedule_, head_rows(), {kept("o"), kept("u"), weight, y});
+namespace {
+
+/// The rotation of the rows of `heads` heads of q or k, whose tokens stand at `positions`.
+Rotation rotation(const SoftmaxLayers& of, const Layer& layer, std::int64_t heads, const Positions& positions,
+                  bool turns_back) {
+  return {layer.share.tokens, heads,     of.d_k,     of.rotated,
+          of.rotation_base,   positions, turns_back, layer.dtype};
+}
+
+}  // namespace
+
+/// The positions of this rank's tokens.
+Positions Block::positions() const {
+  const bool is_alone = layer_.mode == Mode::compute_only || method_.sequence == Sequence::own;
+  if (is_alone) return Positions::run(0, tokens_);
+  return Cut{method_.layout, schedule_.ranks(), tokens_}.positions(schedule_.rank());
+}
+
+/// Records q or k of softmax attention: a projection, the norm of each head and the rotation.
+void Block::record_softmax_rows(const LayerWeights& weights, const Slice& n, const std::string& name,
+                                const std::string& weight) {
+  const std::int64_t columns = weights[weight].weight.columns, d_k = share().d_k;
+  const bool is_normed = shape_.softmax.has_head_norms, turns = shape_.softmax.rotated > 0;
+  Slice row = is_normed ? memory_.kept("raw_" + name, columns)
+              : turns   ? memory_.working("raw_" + name, columns)
+                        : memory_.kept(name, columns);
+  products_.project(row, n, weights[weight]);
+  if (is_normed) {
+    const Slice normed = turns ? memory_.working("normed_" + name, columns) : memory_.kept(name, columns);
+    record<RmsNorm>(schedule_, {tokens_ * columns / d_k, d_k, norm_epsilon, layer_.dtype},
+                    {row, weights[weight + "_norm"].slice, normed});
+    row = normed;
+  }
+  if (turns)
+    record<Rotate>(schedule_, rotation(shape_.softmax, layer_, columns / d_k, positions(), false),
+                   {row, memory_.kept(name, columns)});
+}
+
+/// Records the gradient of q's or k's projection for that of q or k.
+Slice Block::record_softmax_rows_backward(const LayerWeights& weights, const LayerWeights& gradients,
+                                          const Slice& d, const std::string& name,
+                                          const std::string& weight) {
+  const std::int64_t columns = weights[weight].weight.columns, d_k = share().d_k;
+  Slice row = d;
+  if (shape_.softmax.rotated > 0) {
+    row = memory_.working("d_normed_" + name, columns);
+    record<Rotate>(schedule_, rotation(shape_.softmax, layer_, columns / d_k, positions(), true), {d, row});
+  }
+  if (!shape_.softmax.has_head_norms) return row;
+  const Slice raw = memory_.working("d_raw_" + name, columns);
+  record<RmsNormGradients>(schedule_, {tokens_ * columns / d_k, d_k, norm_epsilon, layer_.dtype},
+                           {memory_.kept("raw_" + name),
+                            weights[weight + "_norm"].slice,
+                            row,
+                            {},
+                            raw,
+                            gradients[weight + "_norm"].slice});
+  return raw;
+}
+
+void Block::record_gates(const LayerWeights& weights, const Slice& n) {
+  const bool has_rates = shape_.has_decay_rates(kind_);
+  const Slice z = has_rates ? memory_.kept("z", gates()) : memory_.working("z", gates());
+  products_.project_through(weights, "gate", n, z);
+  const Slice g = memory_.kept("g", gates()), &bias = weights["gate_bias"].slice;
+  if (has_rates)
+    record<DecayGates>(schedule_, decay_rows(), {z, bias, weights["gate_rate"].slice, g});
   else
-    record<RmsNorm>(schedule_, head_rows(), {kept("o"), weight, y});
+    record<LogGates>(schedule_, log_gate_rows(), {z, bias, g});
+}
+
+/// The inputs of attention.
+LayerTensors Block::attention_tensors(const LayerWeights& weights) const {
+  LayerTensors x{.q = memory_.kept("q"), .k = memory_.kept("k"), .v = memory_.kept("v")};
+  if (shape_.has_gates(kind_)) x.g = memory_.kept("g");
+  if (has_rule(Rule::delta)) x.beta = memory_.kept("beta");
+  if (share().conv > 0) x.conv_w = weights["conv"].slice;
+  return x;
+}
+
+/// Records the norm of linear attention's output. Returns softmax attention's as it is.
+Slice Block::record_output_norm(const LayerWeights& weights) {
+  if (!is_linear()) return memory_.kept("o");
+  const Slice y = memory_.working("normed_o", values());
+  record<RmsNorm>(schedule_, value_rows(), {memory_.kept("o"), weights["output_norm"].slice, y});
+  return y;
+}
+
+/// Records norm and gate of the attention's output. Returns it as the output projection takes it.
+Slice Block::record_output(const LayerWeights& weights) {
+  const OutputGate gate = shape_.output_gate(kind_);
+  if (gate == OutputGate::none) return record_output_norm(weights);
+  const Slice y = memory_.working("gated", values());
+  if (gate == OutputGate::silu)
+    record<GatedNorm>(schedule_, value_rows(),
+                      {memory_.kept("o"), memory_.kept("u"), weights["output_norm"].slice, y});
+  else
+    record<Open>(schedule_, rows(values()), {record_output_norm(weights), memory_.kept("u"), y});
   return y;
 }
 
 Slice Block::record_mlp_product() {
-  const Slice m = working("m", shape_.mlp);
-  record<SwiGlu>(schedule_, rows(shape_.mlp), {kept("a"), kept("b"), m});
+  const Slice m = memory_.working("m", shape_.mlp);
+  record<SwiGlu>(schedule_, rows(shape_.mlp), {memory_.kept("a"), memory_.kept("b"), m});
   return m;
 }
 
 void Block::record_forward(const LayerWeights& weights, const Slice& x, const Slice& out) {
-  kept_["x"] = x;
+  memory_.keep("x", x);
   record_projections(weights, x);
-  const Slice o = kept("o", shape_.heads * shape_.d_v);
+  LayerTensors attention = attention_tensors(weights);
+  attention.o = memory_.kept("o", values());
   layer_.pass = Pass::forward;
-  const Slice g = shape_.has_gates(kind_) ? kept("g") : Slice{};
-  method_.build(schedule_, layer_, {.q = kept("q"), .k = kept("k"), .v = kept("v"), .g = g, .o = o});
-  const Slice h = kept("h", shape_.width);
-  project(h, record_output(weights), weights["output"], x);
+  method_.build(schedule_, layer_, attention);
+  const Slice h = memory_.kept("h", shape_.width);
+  products_.project(h, record_output(weights), weights["output"], x);
   const Slice n = record_norm(h, weights["mlp_norm"]);
-  project(kept("a", shape_.mlp), n, weights["mlp_gate"]);
-  project(kept("b", shape_.mlp), n, weights["mlp_up"]);
-  project(out, record_mlp_product(), weights["mlp_down"], h);
+  products_.project(memory_.kept("a", shape_.mlp), n, weights["mlp_gate"]);
+  products_.project(memory_.kept("b", shape_.mlp), n, weights["mlp_up"]);
+  products_.project(out, record_mlp_product(), weights["mlp_down"], h);
 }
 
 /// Records the gradients of the MLP, and returns the gradient of its input h.
 Slice Block::record_mlp_backward(const LayerWeights& weights, const LayerWeights& gradients,
                                  const Slice& d_out) {
-  const Slice m = record_mlp_product(), d_m = working("d_m", shape_.mlp);
-  project_back(d_m, d_out, weights["mlp_down"]);
-  record_gradient(gradients["mlp_down"], m, d_out);
-  const Slice d_a = working("d_a", shape_.mlp), d_b = working("d_b", shape_.mlp);
-  record<SwiGluGradients>(schedule_, rows(shape_.mlp), {kept("a"), kept("b"), d_m, d_a, d_b});
-  const Slice h = kept("h"), n = record_norm(h, weights["mlp_norm"]), d_n = working("d_n", shape_.width);
-  record_gradient(gradients["mlp_gate"], n, d_a);
-  record_gradient(gradients["mlp_up"], n, d_b);
-  project_back(d_n, d_a, weights["mlp_gate"]);
-  project_back(d_n, d_b, weights["mlp_up"], d_n);
-  const Slice d_h = working("d_h", shape_.width);
+  const Slice m = record_mlp_product(), d_m = memory_.working("d_m", shape_.mlp);
+  products_.project_back(d_m, d_out, weights["mlp_down"]);
+  products_.record_gradient(gradients["mlp_down"], m, d_out);
+  const Slice d_a = memory_.working("d_a", shape_.mlp), d_b = memory_.working("d_b", shape_.mlp);
+  record<SwiGluGradients>(schedule_, rows(shape_.mlp), {memory_.kept("a"), memory_.kept("b"), d_m, d_a, d_b});
+  const Slice h = memory_.kept("h"), n = record_norm(h, weights["mlp_norm"]),
+              d_n = memory_.working("d_n", shape_.width);
+  products_.record_gradient(gradients["mlp_gate"], n, d_a);
+  products_.record_gradient(gradients["mlp_up"], n, d_b);
+  products_.project_back(d_n, d_a, weights["mlp_gate"]);
+  products_.project_back(d_n, d_b, weights["mlp_up"], d_n);
+  const Slice d_h = memory_.working("d_h", shape_.width);
   record<RmsNormGradients>(schedule_, rows(shape_.width),
                            {h, weights["mlp_norm"].slice, d_n, d_out, d_h, gradients["mlp_norm"].slice});
   return d_h;
 }
 
-/// Records the gradients of the attention, and returns those of q, k, v and g. `d_gate` gets that
-/// of the output's gate, if there is one.
-LayerTensors Block::record_attention_backward(const LayerWeights& weights, const LayerWeights& gradients,
-                                              const Slice& d_h, Slice& d_gate) {
-  const std::int64_t values = shape_.heads * shape_.d_v;
-  const Slice y = record_output(weights), d_y = working("d_gated", values);
-  project_back(d_y, d_h, weights["output"]);
-  record_gradient(gradients["output"], y, d_h);
+/// Records the gradients of the output's projection, gate and norm, and returns that of o. `d_gate`
+/// gets that of the gate's projection, if there is one.
+Slice Block::record_output_backward(const LayerWeights& weights, const LayerWeights& gradients,
+                                    const Slice& d_h, Slice& d_gate) {
+  const Slice y = record_output(weights), d_y = memory_.working("d_gated", values());
+  products_.project_back(d_y, d_h, weights["output"]);
+  products_.record_gradient(gradients["output"], y, d_h);
+  const OutputGate gate = shape_.output_gate(kind_);
   Slice d_o = d_y;
-  if (shape_.gates_output(kind_)) {
-    d_o = working("d_o", values);
-    d_gate = working("d_u", values);
-    record<GatedNormGradients>(schedule_, head_rows(),
-                               {kept("o"), kept("u"), weights["output_norm"].slice, d_y, d_o, d_gate,
-                                gradients["output_norm"].slice});
-  } else if (kind_ == Attention::linear) {
-    d_o = working("d_o", values);
-    record<RmsNormGradients>(
-        schedule_, head_rows(),
-        {kept("o"), weights["output_norm"].slice, d_y, {}, d_o, gradients["output_norm"].slice});
+  if (gate != OutputGate::none) {
+    d_gate = memory_.working("d_u", values());
+    d_o = memory_.working(is_linear() && gate == OutputGate::sigmoid ? "d_normed_o" : "d_o", values());
   }
-  LayerTensors x{.q = kept("q"), .k = kept("k"), .v = kept("v"), .d_o = d_o};
-  x.dq = schedule_.scratch("dq", x.q.count, layer_.dtype);
-  x.dk = schedule_.scratch("dk", x.k.count, layer_.dtype);
-  x.dv = schedule_.scratch("dv", x.v.count, layer_.dtype);
-  if (shape_.has_gates(kind_)) {
-    x.g = kept("g");
-    x.dg = schedule_.scratch("dg", x.g.count, layer_.dtype);
+  if (gate == OutputGate::silu) {
+    record<GatedNormGradients>(schedule_, value_rows(),
+                               {memory_.kept("o"), memory_.kept("u"), weights["output_norm"].slice, d_y, d_o,
+                                d_gate, gradients["output_norm"].slice});
+    return d_o;
   }
+  if (gate == OutputGate::sigmoid)
+    record<OpenGradients>(schedule_, rows(values()),
+                          {record_output_norm(weights), memory_.kept("u"), d_y, d_o, d_gate});
+  if (!is_linear()) return d_o;
+  const Slice d_normed = std::exchange(d_o, memory_.working("d_o", values()));
+  record<RmsNormGradients>(
+      schedule_, value_rows(),
+      {memory_.kept("o"), weights["output_norm"].slice, d_normed, {}, d_o, gradients["output_norm"].slice});
+  return d_o;
+}
+
+/// Records the gradients of the attention, and returns its tensors.
+LayerTensors Block::record_attention_backward(const LayerWeights& weights, const LayerWeights& gradients,
+                                              const Slice& d_o) {
+  LayerTensors x = attention_tensors(weights);
+  x.d_o = d_o;
+  const auto like = [&](const char* name, const Slice& of) {
+    return of.empty() ? Slice{} : schedule_.scratch(name, of.count, layer_.dtype);
+  };
+  x.dq = like("dq", x.q), x.dk = like("dk", x.k), x.dv = like("dv", x.v);
+  x.dg = like("dg", x.g), x.dbeta = like("dbeta", x.beta);
+  if (share().conv > 0) x.dconv_w = gradients["conv"].slice;
   layer_.pass = Pass::backward;
-  (*layer_.saved)["out"] = kept("o");  // as softmax methods call it
+  (*layer_.saved)["out"] = memory_.kept("o");  // as softmax methods call it
   // Keys are there from the forward pass on. Without a fence their gather would begin while a later
   // layer's still uses the memory, and ranks would wait for one another in groups of messages.
-  if (kind_ == Attention::softmax) schedule_.fence();
+  if (!is_linear()) schedule_.fence();
   method_.build(schedule_, layer_, x);
   return x;
 }
 
-/// Records the gradients of the gates, and returns the gradient of t, which is between their two
-/// projections.
+/// Records the gradients of the gates, and returns that of their projection.
 Slice Block::record_gates_backward(const LayerWeights& weights, const LayerWeights& gradients,
                                    const Slice& d_g) {
-  const Slice d_z = schedule_.scratch("d_z", d_g.count, layer_.dtype), d_t = working("d_t", shape_.gate_rank);
-  record<LogGateGradients>(schedule_, gate_rows(), {kept("g"), d_g, d_z, gradients["gate_bias"].slice});
-  record_gradient(gradients["gate_up"], kept("t"), d_z);
-  project_back(d_t, d_z, weights["gate_up"]);
-  return d_t;
+  const Slice d_z = schedule_.scratch("d_z", d_g.count, layer_.dtype);
+  const Slice& d_bias = gradients["gate_bias"].slice;
+  if (shape_.has_decay_rates(kind_))
+    record<DecayGateGradients>(schedule_, decay_rows(),
+                               {memory_.kept("z"), weights["gate_bias"].slice, weights["gate_rate"].slice,
+                                d_g, d_z, d_bias, gradients["gate_rate"].slice});
+  else
+    record<LogGateGradients>(schedule_, log_gate_rows(), {memory_.kept("g"), d_g, d_z, d_bias});
+  return d_z;
 }
 
 void Block::record_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_out,
                             const Slice& d_x) {
   const Slice d_h = record_mlp_backward(weights, gradients, d_out);
   Slice d_gate;
-  const LayerTensors x = record_attention_backward(weights, gradients, d_h, d_gate);
+  const Slice d_o = record_output_backward(weights, gradients, d_h, d_gate);
+  LayerTensors x = record_attention_backward(weights, gradients, d_o);
+  if (!is_linear()) {
+    x.dq = record_softmax_rows_backward(weights, gradients, x.dq, "q", "query");
+    x.dk = record_softmax_rows_backward(weights, gradients, x.dk, "k", "key");
+  }
   std::vector<std::pair<const char*, Slice>> products{{"query", x.dq}, {"key", x.dk}, {"value", x.dv}};
   if (!d_gate.empty()) products.emplace_back("output_gate", d_gate);
-  if (!x.dg.empty()) products.emplace_back("gate_down", record_gates_backward(weights, gradients, x.dg));
-  const Slice n = record_norm(kept("x"), weights["norm"]), d_n = working("d_n", shape_.width);
+  if (!x.dg.empty()) products.emplace_back("gate", record_gates_backward(weights, gradients, x.dg));
+  if (!x.dbeta.empty()) {
+    const Slice d_b = memory_.working("d_b", share().heads);
+    record<LogisticGradients>(schedule_, rows(share().heads), {memory_.kept("beta"), x.dbeta, d_b});
+    products.emplace_back("beta", d_b);
+  }
+  const Slice n = record_norm(memory_.kept("x"), weights["norm"]), d_n = memory_.working("d_n", shape_.width);
   Slice sum;
   for (const auto& [name, d_y] : products) {
-    record_gradient(gradients[name], n, d_y);
-    project_back(d_n, d_y, weights[name], sum);
+    products_.project_back_through(weights, gradients, name, n, d_y, d_n, sum);
     sum = d_n;
   }
-  record<RmsNormGradients>(schedule_, rows(shape_.width),
-                           {kept("x"), weights["norm"].slice, d_n, d_h, d_x, gradients["norm"].slice});
+  record<RmsNormGradients>(
+      schedule_, rows(shape_.width),
+      {memory_.kept("x"), weights["norm"].slice, d_n, d_h, d_x, gradients["norm"].slice});
 }
 
 }  // namespace baton

@@ -2,32 +2,34 @@
 // One transformer block of one rank's tokens, forward and backward, as steps around the exchange
 // and the attention of any method.
 //
-//   forward:   n = norm(x);  q, k, v, t, u = n W;  g = log_gates(t W);  o = attention(q, k, v, g)
-//              y = gated_norm(o, u);  h = x + y W_o;  n = norm(h);  a, b = n W
+//   forward:   n = norm(x);  q, k, v, g, beta, u = projections of n
+//              o = attention(q, k, v, g, beta), with a convolution before it if the layer has one
+//              y = the norm of o, opened by u;  h = x + y W_o;  n = norm(h);  a, b = n W
 //              out = h + swiglu(a, b) W
 //   backward:  the same in reverse; d_x = d_h + what comes through the norm
 //
+// Softmax layers may norm and rotate q and k, and have no norm of o. A projection has one matrix,
+// or two with few numbers between them.
 // Tensors have the layer's dtype, as its weights do; gradients of weights are f32.
 //
-// Kept for the backward pass: x, q, k, v, t, g, u, o, h, a, b and what the method saves. Made again
-// in it: norms and swiglu, by the kernels that made them. No product is made twice, and z = t W is
-// not needed again (LogGateGradients).
+// Kept for the backward pass: x, q, k, v, g, beta, u, o, h, a, b, what is between two matrices, what
+// is normed or made gates of, and what the method saves. Made again in it: norms and swiglu, by the
+// kernels that made them. No product is made twice.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 
 #include "collectives/schedule/schedule.hpp"
-#include "sp_methods/models/kernels/block.hpp"
+#include "sp_methods/models/kernels/gates.hpp"
+#include "sp_methods/models/projections.hpp"
 #include "sp_methods/models/shape.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
 
 /// One layer of a model on one rank. Both passes are recorded into one schedule, the forward pass
-/// first. Working memory comes from the schedule's `scratch`, so that the blocks of a stack can
-/// share it; what is kept does not.
+/// first.
 class Block {
  public:
   /// Makes the block. `layer` has the method's choices, mode, blocks and scan, and the tensors'
@@ -43,29 +45,32 @@ class Block {
                        const Slice& d_x);
 
  private:
-  Slice working(const std::string& name, std::int64_t row) {
-    return schedule_.scratch(name, tokens_ * row, layer_.dtype);
-  }
   Rows rows(std::int64_t width) const { return {tokens_, width, norm_epsilon, layer_.dtype}; }
-  Rows head_rows() const { return {tokens_ * shape_.heads, shape_.d_v, norm_epsilon, layer_.dtype}; }
-  Rows gate_rows() const { return {tokens_, shape_.heads * shape_.d_k, gate_factor, layer_.dtype}; }
-  Slice kept(const std::string& name, std::int64_t row);
-  const Slice& kept(const std::string& name) const { return kept_.at(name); }
-
-  /// Sets into [tokens, columns] to c + x W; an empty c is left out.
-  void project(const Slice& into, const Slice& x, const PlacedWeight& weight, const Slice& c = {});
-  /// Sets into [tokens, rows] to c + d_y W^T; an empty c is left out.
-  void project_back(const Slice& into, const Slice& d_y, const PlacedWeight& weight, const Slice& c = {});
-  /// Sets the gradient of a weight to x^T d_y, summed over this rank's tokens.
-  void record_gradient(const PlacedWeight& gradient, const Slice& x, const Slice& d_y);
-
+  const LayerShape& share() const { return layer_.share; }
+  Rows value_rows() const { return {tokens_ * share().heads, share().d_v, norm_epsilon, layer_.dtype}; }
+  std::int64_t values() const { return share().heads * share().d_v; }
+  std::int64_t gates() const { return share().heads * share().gate_width(); }
+  GateRows decay_rows() const { return {tokens_, share().heads, share().gate_width(), layer_.dtype}; }
+  Rows log_gate_rows() const { return {tokens_, gates(), gate_factor, layer_.dtype}; }
+  bool is_linear() const { return kind_ == Attention::linear; }
+  bool has_rule(Rule rule) const { return is_linear() && layer_.rule == rule; }
+  Positions positions() const;
   Slice record_norm(const Slice& x, const PlacedWeight& weight);
+  void record_projections(const LayerWeights& weights, const Slice& x);
+  void record_softmax_rows(const LayerWeights& weights, const Slice& n, const std::string& name,
+                           const std::string& weight);
+  Slice record_softmax_rows_backward(const LayerWeights& weights, const LayerWeights& gradients,
+                                     const Slice& d, const std::string& name, const std::string& weight);
+  void record_gates(const LayerWeights& weights, const Slice& n);
+  LayerTensors attention_tensors(const LayerWeights& weights) const;
+  Slice record_output_norm(const LayerWeights& weights);
   Slice record_output(const LayerWeights& weights);
   Slice record_mlp_product();
-  void record_projections(const LayerWeights& weights, const Slice& x);
   Slice record_mlp_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_out);
+  Slice record_output_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_h,
+                               Slice& d_gate);
   LayerTensors record_attention_backward(const LayerWeights& weights, const LayerWeights& gradients,
-                                         const Slice& d_h, Slice& d_gate);
+                                         const Slice& d_o);
   Slice record_gates_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_g);
 
   Schedule& schedule_;
@@ -74,8 +79,8 @@ class Block {
   const SpMethod& method_;
   Layer layer_;
   std::int64_t tokens_;
-  std::string label_;
-  std::map<std::string, Slice> kept_;
+  BlockMemory memory_;
+  Projections products_;
 };
 
 }  // namespace baton

@@ -5,21 +5,68 @@
 
 namespace baton {
 
-std::vector<Weight> ModelShape::weights(Attention kind) const {
-  const std::int64_t keys = heads * d_k, values = heads * d_v, shared = key_heads(kind);
-  std::vector<Weight> all{{"norm", 1, width, true},
-                          {"query", width, keys},
-                          {"key", width, shared * d_k},
-                          {"value", width, shared * d_v}};
-  if (has_gates(kind)) {
-    all.push_back({"gate_down", width, gate_rank});
-    all.push_back({"gate_up", gate_rank, keys});
-    all.push_back({"gate_bias", 1, keys, true});
+namespace {
+
+using WeightKind = Weight::Kind;
+
+/// Adds the projection called `name` from `rows` to `columns` numbers: one matrix, or two with
+/// `rank` numbers between them.
+void add_projection(std::vector<Weight>& all, const std::string& name, std::int64_t rows,
+                    std::int64_t columns, std::int64_t rank) {
+  if (rank == 0) {
+    all.push_back({name, rows, columns});
+    return;
   }
-  if (gates_output(kind)) all.push_back({"output_gate", width, values});
-  if (kind == Attention::linear) all.push_back({"output_norm", 1, d_v, true});
+  all.push_back({name + "_down", rows, rank});
+  all.push_back({name + "_up", rank, columns});
+}
+
+}  // namespace
+
+LayerShape ModelShape::share(Attention kind, std::int64_t tokens) const {
+  if (kind == Attention::softmax)
+    return {.tokens = tokens,
+            .heads = softmax.heads,
+            .d_k = softmax.d_k,
+            .d_v = softmax.d_v,
+            .chunk = chunk,
+            .gate = GateKind::none,
+            .kv_heads = softmax.kv_heads};
+  return {.tokens = tokens,
+          .heads = linear.heads,
+          .d_k = linear.d_k,
+          .d_v = linear.d_v,
+          .chunk = chunk,
+          .gate = linear.gate,
+          .conv = linear.conv,
+          .qk_heads = linear.qk_heads};
+}
+
+std::vector<Weight> ModelShape::weights(Attention kind) const {
+  const LayerShape of = share(kind, 1);
+  const std::int64_t values = of.heads * of.d_v;
+  const bool is_linear = kind == Attention::linear;
+  std::vector<Weight> all{{"norm", 1, width, WeightKind::norm},
+                          {"query", width, of.query_heads() * of.d_k},
+                          {"key", width, (is_linear ? of.query_heads() : of.key_heads()) * of.d_k},
+                          {"value", width, (is_linear ? of.heads : of.key_heads()) * of.d_v}};
+  if (!is_linear && softmax.has_head_norms) {
+    all.push_back({"query_norm", 1, of.d_k, WeightKind::norm});
+    all.push_back({"key_norm", 1, of.d_k, WeightKind::norm});
+  }
+  if (of.conv > 0) all.push_back({"conv", 2 * of.query_heads() * of.d_k + values, of.conv, WeightKind::taps});
+  if (has_gates(kind)) {
+    const std::int64_t gates = of.heads * of.gate_width();
+    add_projection(all, "gate", width, gates, linear.gate_rank);
+    all.push_back({"gate_bias", 1, gates, WeightKind::bias});
+    if (has_decay_rates(kind)) all.push_back({"gate_rate", 1, of.heads, WeightKind::bias});
+  }
+  if (rule(kind) == Rule::delta) all.push_back({"beta", width, of.heads});
+  if (output_gate(kind) != OutputGate::none)
+    add_projection(all, "output_gate", width, values, is_linear ? linear.output_gate_rank : 0);
+  if (is_linear) all.push_back({"output_norm", 1, of.d_v, WeightKind::norm});
   all.push_back({"output", values, width});
-  all.push_back({"mlp_norm", 1, width, true});
+  all.push_back({"mlp_norm", 1, width, WeightKind::norm});
   all.push_back({"mlp_gate", width, mlp});
   all.push_back({"mlp_up", width, mlp});
   all.push_back({"mlp_down", mlp, width});
@@ -42,8 +89,9 @@ double ModelShape::flops_per_token(std::int64_t sequence, bool has_head) const {
   double flops = has_head ? 6.0 * static_cast<double>(vocabulary * width) : 0;
   for (const Attention kind : layers) {
     for (const Weight& weight : weights(kind))
-      if (!weight.is_vector) flops += 6.0 * static_cast<double>(weight.count());
-    const AttentionFlops forward = attention_flops(kind, Rule::decay, heads, d_k, d_v);
+      if (weight.kind == WeightKind::matrix) flops += 6.0 * static_cast<double>(weight.count());
+    const LayerShape of = share(kind, 1);
+    const AttentionFlops forward = attention_flops(kind, rule(kind), of.heads, of.d_k, of.d_v);
     flops += 3 * (forward.per_token + forward.per_pair * static_cast<double>(sequence));
   }
   return flops;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sizes of a language model, what its layers are, and what a token costs.
 //
-//   x = x + W_o out(attention(q, k, v, g)),   q, k, v, gates = projections of rms_norm(x)
+//   x = x + W_o out(attention(q, k, v, ..)),   q, k, v, .. = projections of rms_norm(x)
 //   x = x + W_down (silu(W_gate n) (.) W_up n),   n = rms_norm(x)
 //
-// Softmax layers have no gates and no output norm. Positions are not encoded.
-// Source: "Gated Linear Attention Transformers", arXiv 2312.06635, section 4.4 and figure 2;
-// "LLaMA", arXiv 2302.13971 (RMSNorm, SwiGLU).
+// Linear layers are those of gated linear attention (arXiv 2312.06635, section 4.4 and figure 2),
+// or under a delta rule those of Gated DeltaNet (arXiv 2412.06464) and Kimi Linear (arXiv
+// 2510.26692). Softmax layers may have norms of q and k, rotary positions (arXiv 2104.09864) and an
+// output gate, as those of Qwen3-Next have. RMSNorm and SwiGLU are those of LLaMA (arXiv 2302.13971).
 #pragma once
 
 #include <algorithm>
@@ -27,16 +28,62 @@ inline constexpr float gate_factor = 1.0F / 16;
 /// Number that is added to a mean square before its root, so that a row of zeros has a norm.
 inline constexpr float norm_epsilon = 1e-5F;
 
-/// A matrix [rows, columns] of one layer, or a vector of `columns` numbers, whose `rows` is 1. It
-/// maps rows of `rows` numbers to rows of `columns`.
+/// A matrix [rows, columns] of one layer, which maps rows of `rows` numbers to rows of `columns`;
+/// or numbers that take part in no product and count no floating-point operations.
 struct Weight {
+  enum class Kind {
+    matrix,
+    norm,  ///< Factors of a norm, about one.
+    bias,  ///< Numbers of the size of one.
+    taps,  ///< The weights [rows, columns] of a convolution, one row a channel.
+  };
+
   std::string name;
   std::int64_t rows = 1;
   std::int64_t columns = 0;
-  /// True for a vector, which takes part in no product and counts no floating-point operations.
-  bool is_vector = false;
+  Kind kind = Kind::matrix;
 
   std::int64_t count() const { return rows * columns; }
+};
+
+/// What linear attention's normed output is multiplied by: nothing, or one more projection behind
+/// silu or behind the logistic function.
+enum class OutputGate { none, silu, sigmoid };
+
+/// The linear layers of a model.
+struct LinearLayers {
+  Rule rule = Rule::decay;
+  std::int64_t heads = 4;
+  std::int64_t qk_heads = 0;  ///< Heads of q and k, a divisor of `heads`; 0 for as many.
+  std::int64_t d_k = 16;
+  std::int64_t d_v = 32;
+  /// One gate a channel, under a delta rule also one a head; or none.
+  GateKind gate = GateKind::vector;
+  /// The width between the two matrices of the gates' projection; 0 for one matrix.
+  std::int64_t gate_rank = 16;
+  /// Width of the convolution before q, k and v; 0 for none.
+  std::int64_t conv = 0;
+  OutputGate output_gate = OutputGate::silu;
+  /// The width between the two matrices of the output gate's projection; 0 for one matrix.
+  std::int64_t output_gate_rank = 0;
+
+  bool operator==(const LinearLayers&) const = default;
+};
+
+/// The softmax layers of a model.
+struct SoftmaxLayers {
+  std::int64_t heads = 4;
+  std::int64_t kv_heads = 4;  ///< Heads of keys and values, a divisor of `heads`.
+  std::int64_t d_k = 16;
+  std::int64_t d_v = 32;
+  bool has_output_gate = false;  ///< True if the output is multiplied by sigmoid of a projection.
+  bool has_head_norms = false;   ///< True if each head of q and of k is normed.
+  /// Channels of each head of q and k, the first ones, that are rotated by the token's position.
+  std::int64_t rotated = 0;
+  /// Base of the rotation: channel pair i turns by base^(-2 i / rotated) a token.
+  double rotation_base = 1e4;
+
+  bool operator==(const SoftmaxLayers&) const = default;
 };
 
 /// The sizes of a model and the kinds of its layers.
@@ -45,31 +92,27 @@ struct ModelShape {
   std::int64_t width = 128;
   std::int64_t mlp = 256;
   std::int64_t vocabulary = 512;
-  std::int64_t heads = 4;
-  std::int64_t d_k = 16;
-  std::int64_t d_v = 32;
   std::int64_t chunk = 64;
-  /// Number of heads of keys and values of softmax layers.
-  std::int64_t kv_heads = 4;
-  /// Gates of linear layers: one a channel, or none.
-  GateKind gate = GateKind::vector;
-  /// The width between the two matrices of the gates' projection.
-  std::int64_t gate_rank = 16;
-  /// True if linear layers scale their normed output by silu of one more projection.
-  bool has_output_gate = true;
+  LinearLayers linear;
+  SoftmaxLayers softmax;
   /// The attention of each layer.
   std::vector<Attention> layers = {Attention::linear, Attention::linear};
 
-  int count() const { return static_cast<int>(layers.size()); }
+  bool operator==(const ModelShape&) const = default;
 
+  int count() const { return static_cast<int>(layers.size()); }
+  /// The rule by which a layer's tokens change its state.
+  Rule rule(Attention kind) const { return kind == Attention::linear ? linear.rule : Rule::decay; }
   /// One rank's share of a layer's attention.
-  LayerShape share(Attention kind, std::int64_t tokens) const {
-    const bool is_linear = kind == Attention::linear;
-    return {tokens, heads, d_k, d_v, chunk, is_linear ? gate : GateKind::none, is_linear ? 0 : kv_heads};
+  LayerShape share(Attention kind, std::int64_t tokens) const;
+  bool has_gates(Attention kind) const { return kind == Attention::linear && linear.gate != GateKind::none; }
+  /// True if gates are those of a delta rule, -e^rate softplus(z + bias).
+  bool has_decay_rates(Attention kind) const { return has_gates(kind) && linear.rule == Rule::delta; }
+  /// The gate of a layer's output.
+  OutputGate output_gate(Attention kind) const {
+    if (kind == Attention::linear) return linear.output_gate;
+    return softmax.has_output_gate ? OutputGate::sigmoid : OutputGate::none;
   }
-  std::int64_t key_heads(Attention kind) const { return kind == Attention::linear ? heads : kv_heads; }
-  bool has_gates(Attention kind) const { return kind == Attention::linear && gate == GateKind::vector; }
-  bool gates_output(Attention kind) const { return kind == Attention::linear && has_output_gate; }
 
   /// The weights of a layer, in the order in which they lie in its buffer.
   std::vector<Weight> weights(Attention kind) const;
@@ -109,6 +152,7 @@ class LayerWeights {
 
   /// The weight called `name`. Throws std::out_of_range if the layer has no such weight.
   const PlacedWeight& operator[](const std::string& name) const { return places_.at(name); }
+  bool has(const std::string& name) const { return places_.contains(name); }
 
  private:
   std::map<std::string, PlacedWeight> places_;

@@ -198,6 +198,7 @@ Refusal unsupported(const Stack& stack, int ranks) {
   for (const Attention kind : stack.shape.layers) {
     Layer layer = stack.layer;
     layer.share = stack.shape.share(kind, stack.tokens);
+    layer.rule = stack.shape.rule(kind);
     const SpMethod& method = stack.method(kind);
     if (!keeps_contiguous_tokens(method))
       return method.name + " does not keep the contiguous tokens of a rank";
@@ -219,6 +220,7 @@ std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split
   if (std::any_of(stack.shape.layers.begin(), stack.shape.layers.end(), is_other)) return std::nullopt;
   Layer layer = stack.layer;
   layer.share = stack.shape.share(kind, stack.tokens);
+  layer.rule = stack.shape.rule(kind);
   layer.pass = Pass::both;
   layer.blocks = split.blocks;
   const auto exchange = stack.method(kind).claim(layer, split);

@@ -62,7 +62,8 @@ class MatrixPass : public LinearPass {
     const LayerShape& own = share();
     if (corrects_ && !(inputs.is_first && inputs.initial_state.empty()))
       correction_ = schedule.scratch("correction", own.tokens * own.heads * own.d_k, inputs.layer.dtype);
-    if (is_backward() && inputs.forward == nullptr && makes_.matrix)
+    const bool goes_alone = is_backward() ? inputs.forward == nullptr : inputs.layer.saved != nullptr;
+    if (goes_alone && makes_.matrix)
       kept_ = inputs.matrices.empty()
                   ? saved_for_backward(schedule, inputs.layer, "map_matrix", own.heads * own.d_k * own.d_k)
                   : inputs.matrices;
@@ -81,6 +82,7 @@ class MatrixPass : public LinearPass {
                                     {.in = Kernels::inputs(tensors()),
                                      .map_matrix = makes_.matrix ? map(g).decay : Slice{},
                                      .map_state = state});
+      if (!kept_.empty()) schedule_.copy(kept_.block(g, groups(), share().d_k * share().d_k), map(g).decay);
     }
   }
 
@@ -115,7 +117,7 @@ class MatrixPass : public LinearPass {
   bool corrects_;
   Dtype dtype_;
   Slice correction_;  // of the ranks that a state comes to
-  Slice kept_;        // backward alone: the matrices, as the forward pass leaves them
+  Slice kept_;        // the matrices, which a forward pass leaves to a backward pass recorded alone
 };
 
 }  // namespace baton

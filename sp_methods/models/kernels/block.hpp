@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts of a block's kernels: products of matrices, which a library computes, and between
-// them norms, gates and the MLP's product.
+// The contracts of a block's products of matrices, which a library computes, of its norms and of the
+// MLP's product.
 //
 //   matmul       out = c + a b
 //   rms_norm     y = w (.) x / sqrt(mean(x^2) + epsilon)
 //   gated_norm   y = rms_norm(o) (.) silu(u)
-//   log_gates    g = factor logsigmoid(z + b)
 //   swiglu       m = silu(a) (.) b
 //
 // Each of the others has a twin that makes gradients; gradients of weights are sums over the rows
@@ -142,41 +141,6 @@ struct GatedNormGradients {
   };
   static double flops(const Rows& p) { return 20 * p.elements(); }
   static double bytes(const Rows& p) { return p.bytes(5); }
-  static void on_host(const Operands<OnHost>& x, const Rows& p);
-};
-
-struct LogGates {
-  static constexpr const char* name = "log_gates";
-  using Parameters = Rows;
-  template <class A>
-  struct Operands {
-    In<A, Tensor> z{};     ///< [count, width]
-    In<A, Tensor> bias{};  ///< [width]
-    Out<A, Tensor> g{};    ///< [count, width]
-    auto reads() { return std::tie(z, bias); }
-    auto writes() { return std::tie(g); }
-  };
-  static double flops(const Rows& p) { return 5 * p.elements(); }
-  static double bytes(const Rows& p) { return p.bytes(2); }
-  static void on_host(const Operands<OnHost>& x, const Rows& p);
-};
-
-/// Sets the gradients of log gates from g alone. The slope is 1 - sigmoid(z + b) = 1 - e^{g /
-/// factor}, so z is not kept.
-struct LogGateGradients {
-  static constexpr const char* name = "log_gate_gradients";
-  using Parameters = Rows;
-  template <class A>
-  struct Operands {
-    In<A, Tensor> g{};       ///< [count, width]
-    In<A, Tensor> d_g{};     ///< [count, width]
-    Out<A, Tensor> d_z{};    ///< [count, width]
-    Out<A, State> d_bias{};  ///< [width]
-    auto reads() { return std::tie(g, d_g); }
-    auto writes() { return std::tie(d_z, d_bias); }
-  };
-  static double flops(const Rows& p) { return 5 * p.elements(); }
-  static double bytes(const Rows& p) { return p.bytes(3); }
   static void on_host(const Operands<OnHost>& x, const Rows& p);
 };
 

@@ -3,8 +3,6 @@
 
 #include <cmath>
 
-#include "sp_methods/kernels/reference/attention.hpp"
-
 namespace baton {
 namespace {
 
@@ -22,30 +20,6 @@ Matrix silu_slope(const Matrix& x) {
     return s * (1 + z * (1 - s));
   });
 }
-
-/// Columns [head * width, (head + 1) * width) of rows [first, first + count) as one run.
-std::vector<double> head_of(const Matrix& x, std::int64_t head, std::int64_t width, std::int64_t first,
-                            std::int64_t count) {
-  if (x.size() == 0) return {};
-  const Matrix part = x.block(first, head * width, count, width);
-  return {part.data(), part.data() + part.size()};
-}
-
-void add_head(Matrix& x, const std::vector<double>& part, std::int64_t head, std::int64_t width,
-              std::int64_t first) {
-  const std::int64_t count = static_cast<std::int64_t>(part.size()) / width;
-  x.block(first, head * width, count, width) += Eigen::Map<const Matrix>(part.data(), count, width);
-}
-
-/// One head of one sequence, as the references take it.
-struct Head {
-  LayerShape shape;
-  std::int64_t query_head, key_head, first;
-  std::vector<double> q, k, v, g;
-  std::uint64_t rounding;
-
-  ReferenceInputs inputs() const { return {q, k, v, g, {}, rounding}; }
-};
 
 }  // namespace
 
@@ -92,6 +66,39 @@ Matrix reference_norm_backward(const Matrix& x, const Matrix& weight, std::int64
   return d_x;
 }
 
+namespace {
+
+/// Turns pairs of channels of each head of x by the positions of their tokens, of which `period`
+/// ones are a sequence; back if `back`.
+Matrix turned(const Matrix& x, const SoftmaxLayers& of, std::int64_t period, bool back) {
+  Matrix y = x;
+  const std::int64_t half = of.rotated / 2;
+  for (Eigen::Index t = 0; t < x.rows(); ++t)
+    for (std::int64_t at = 0; at < x.cols(); at += of.d_k)
+      for (std::int64_t i = 0; i < half; ++i) {
+        const double turn = static_cast<double>(t % period) *
+                            std::pow(of.rotation_base, -static_cast<double>(i) / static_cast<double>(half)),
+                     cosine = std::cos(turn), sine = back ? -std::sin(turn) : std::sin(turn);
+        y(t, at + i) = cosine * x(t, at + i) - sine * x(t, at + half + i);
+        y(t, at + half + i) = cosine * x(t, at + half + i) + sine * x(t, at + i);
+      }
+  return y;
+}
+
+Matrix softplus(const Matrix& x) {
+  return x.unaryExpr([](double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); });
+}
+
+/// Each of `heads` numbers of a row as often as a head has of `columns` columns, times x.
+Matrix times_heads(const Matrix& x, const Matrix& of_heads) {
+  const auto group = x.cols() / of_heads.cols();
+  Matrix y = x;
+  for (Eigen::Index c = 0; c < x.cols(); ++c) y.col(c) *= of_heads(0, c / group);
+  return y;
+}
+
+}  // namespace
+
 ReferenceBlock::ReferenceBlock(const ModelProblem& problem, int layer, std::uint64_t rounding)
     : problem_(problem),
       kind_(problem.stack.shape.layers[layer]),
@@ -107,97 +114,99 @@ ReferenceBlock::ReferenceBlock(const ModelProblem& problem, int layer, std::uint
   }
 }
 
-namespace {
-
-/// Calls `body` with every head of queries of every sequence.
-template <class Body>
-void for_each_head(const ModelProblem& problem, const LayerShape& share, const Matrix& q, const Matrix& k,
-                   const Matrix& v, const Matrix& g, std::uint64_t rounding, const Body& body) {
-  LayerShape shape = share;
-  shape.tokens = problem.stack.is_alone() ? problem.stack.tokens : problem.all_tokens();
-  for (std::int64_t first = 0; first < problem.all_tokens(); first += shape.tokens)
-    for (std::int64_t head = 0; head < shape.heads; ++head) {
-      const std::int64_t of_keys = head / shape.group_heads(), n = shape.tokens;
-      body(Head{shape, head, of_keys, first, head_of(q, head, shape.d_k, first, n),
-                head_of(k, of_keys, shape.d_k, first, n), head_of(v, of_keys, shape.d_v, first, n),
-                head_of(g, head, shape.d_k, first, n), rounding_of(rounding, first * shape.heads + head)});
-    }
+Matrix ReferenceBlock::projected(const std::string& name, const Matrix& x) {
+  if (has(name)) return rounded(x * w(name));
+  between_[name] = rounded(x * w(name + "_down"));
+  return rounded(between_[name] * w(name + "_up"));
 }
 
-}  // namespace
-
-Matrix ReferenceBlock::attention() const {
-  const LayerShape share = problem_.stack.shape.share(kind_, problem_.stack.tokens);
-  Matrix o = Matrix::Zero(x_.rows(), share.heads * share.d_v);
-  for_each_head(problem_, share, q_, k_, v_, g_, rounding_, [&](const Head& head) {
-    const auto of_head = kind_ == Attention::linear ? gla_reference_forward(head.inputs(), head.shape).o
-                                                    : softmax_reference_forward(head.inputs(), head.shape).o;
-    add_head(o, of_head, head.query_head, share.d_v, head.first);
-  });
-  return o;
+Matrix ReferenceBlock::through(const std::string& name, const Matrix& x, const Matrix& d,
+                               WeightGradients& gradients) const {
+  const auto one = [&](const std::string& matrix, const Matrix& from, const Matrix& of) -> Matrix {
+    gradients[matrix] = sums_by_rank(from, of, problem_.ranks);
+    return rounded(of * w(matrix).transpose());
+  };
+  if (has(name)) return one(name, x, d);
+  return one(name + "_down", x, one(name + "_up", between_.at(name), d));
 }
 
-void ReferenceBlock::attention_backward(const Matrix& d_o, Matrix& d_q, Matrix& d_k, Matrix& d_v,
-                                        Matrix& d_g) const {
-  const LayerShape share = problem_.stack.shape.share(kind_, problem_.stack.tokens);
-  d_q = Matrix::Zero(q_.rows(), q_.cols());
-  d_k = Matrix::Zero(k_.rows(), k_.cols());
-  d_v = Matrix::Zero(v_.rows(), v_.cols());
-  d_g = Matrix::Zero(g_.rows(), g_.cols());
-  for_each_head(problem_, share, q_, k_, v_, g_, rounding_, [&](const Head& head) {
-    const auto d = head_of(d_o, head.query_head, share.d_v, head.first, head.shape.tokens);
-    const ReferenceGradients of_head = kind_ == Attention::linear
-                                           ? gla_reference_backward(head.inputs(), d, {}, head.shape)
-                                           : softmax_reference_backward(head.inputs(), d, head.shape);
-    add_head(d_q, of_head.dq, head.query_head, share.d_k, head.first);
-    add_head(d_k, of_head.dk, head.key_head, share.d_k, head.first);
-    add_head(d_v, of_head.dv, head.key_head, share.d_v, head.first);
-    if (g_.size() > 0) add_head(d_g, of_head.dg, head.query_head, share.d_k, head.first);
-  });
+/// The rows of q or k as attention takes them.
+Matrix ReferenceBlock::softmax_rows(const Matrix& raw, const std::string& norm) const {
+  const SoftmaxLayers& of = problem_.stack.shape.softmax;
+  const Matrix normed = has(norm) ? rounded(reference_norm(raw, w(norm), of.d_k)) : raw;
+  return of.rotated > 0 ? rounded(turned(normed, of, sequence(), false)) : normed;
+}
+
+Matrix ReferenceBlock::softmax_rows_backward(const Matrix& raw, const std::string& norm, const Matrix& d,
+                                             WeightGradients& gradients) const {
+  const SoftmaxLayers& of = problem_.stack.shape.softmax;
+  const Matrix d_normed = of.rotated > 0 ? rounded(turned(d, of, sequence(), true)) : d;
+  if (!has(norm)) return d_normed;
+  return reference_norm_backward(raw, w(norm), of.d_k, d_normed, problem_.ranks, gradients[norm], roundings_);
+}
+
+/// The attention's output as the gate takes it.
+Matrix ReferenceBlock::normed_output() const {
+  if (kind_ == Attention::softmax) return o_;
+  return rounded(reference_norm(o_, w("output_norm"), problem_.stack.shape.linear.d_v));
 }
 
 /// The attention's output as the output projection takes it.
 Matrix ReferenceBlock::gated_output() const {
-  if (kind_ == Attention::softmax) return o_;
-  const Matrix normed = rounded(reference_norm(o_, w("output_norm"), problem_.stack.shape.d_v));
-  if (u_.size() == 0) return normed;
-  return rounded(normed.cwiseProduct(silu(u_)));
+  const OutputGate gate = problem_.stack.shape.output_gate(kind_);
+  const Matrix normed = normed_output();
+  if (gate == OutputGate::none) return normed;
+  return rounded(normed.cwiseProduct(gate == OutputGate::silu ? silu(u_) : sigmoid(u_)));
 }
 
 /// The gradient of o for that of the gated output; d_u gets that of the gate's projection.
 Matrix ReferenceBlock::output_backward(const Matrix& d_y, Matrix& d_u, WeightGradients& gradients) const {
-  if (kind_ == Attention::softmax) return d_y;
-  const std::int64_t group = problem_.stack.shape.d_v;
+  const OutputGate gate = problem_.stack.shape.output_gate(kind_);
   Matrix d_normed = d_y;
-  if (u_.size() > 0) {
-    d_normed = rounded(d_y.cwiseProduct(silu(u_)));
-    d_u = rounded(d_y.cwiseProduct(reference_norm(o_, w("output_norm"), group)).cwiseProduct(silu_slope(u_)));
+  if (gate != OutputGate::none) {
+    const bool is_silu = gate == OutputGate::silu;
+    d_normed = rounded(d_y.cwiseProduct(is_silu ? silu(u_) : sigmoid(u_)));
+    const Matrix slope = is_silu ? silu_slope(u_) : Matrix(sigmoid(u_).cwiseProduct(sigmoid(-u_)));
+    d_u = rounded(d_y.cwiseProduct(normed_output()).cwiseProduct(slope));
   }
-  return reference_norm_backward(o_, w("output_norm"), group, d_normed, problem_.ranks,
-                                 gradients["output_norm"], roundings_);
+  if (kind_ == Attention::softmax) return d_normed;
+  return reference_norm_backward(o_, w("output_norm"), problem_.stack.shape.linear.d_v, d_normed,
+                                 problem_.ranks, gradients["output_norm"], roundings_);
 }
 
 double ReferenceBlock::enlargement() const {
   if (kind_ == Attention::softmax) return 1;
-  const auto width = problem_.stack.shape.d_v;
+  const auto width = problem_.stack.shape.linear.d_v;
   const Eigen::Map<const Matrix> heads(o_.data(), o_.size() / width, width);
   const Eigen::VectorXd squares = heads.rowwise().squaredNorm() / static_cast<double>(width);
   return std::sqrt(squares.mean() / (squares.minCoeff() + double{norm_epsilon}));
 }
 
+/// Sets the inputs of attention from the normed rows.
+void ReferenceBlock::project() {
+  rows_.q = raw_q_ = projected("query", normed_);
+  rows_.k = raw_k_ = projected("key", normed_);
+  rows_.v = projected("value", normed_);
+  if (kind_ == Attention::softmax) {
+    rows_.q = softmax_rows(raw_q_, "query_norm");
+    rows_.k = softmax_rows(raw_k_, "key_norm");
+  }
+  if (problem_.stack.shape.output_gate(kind_) != OutputGate::none) u_ = projected("output_gate", normed_);
+  if (has("conv")) rows_.conv = w("conv");
+  if (has("beta")) rows_.beta = rounded(sigmoid(projected("beta", normed_)));
+  if (!has("gate_bias")) return;
+  z_ = projected("gate", normed_).rowwise() + w("gate_bias").row(0);
+  if (has("gate_rate"))
+    rows_.g = rounded(times_heads(softplus(z_), -w("gate_rate").array().exp().matrix()));
+  else
+    rows_.g = rounded(-double{gate_factor} * softplus(-z_));
+}
+
 Matrix ReferenceBlock::forward(const Matrix& x) {
   x_ = x;
   normed_ = rounded(reference_norm(x, w("norm"), x.cols()));
-  q_ = rounded(normed_ * w("query"));
-  k_ = rounded(normed_ * w("key"));
-  v_ = rounded(normed_ * w("value"));
-  if (has("output_gate")) u_ = rounded(normed_ * w("output_gate"));
-  if (has("gate_up")) {
-    t_ = rounded(normed_ * w("gate_down"));
-    z_ = rounded((t_ * w("gate_up")).rowwise() + w("gate_bias").row(0));
-    g_ = rounded(z_.unaryExpr([](double value) { return double{gate_factor} * log_sigmoid(value); }));
-  }
-  o_ = rounded(attention());
+  project();
+  o_ = rounded(reference_attention(problem_, kind_, rows_, rounding_));
   h_ = rounded(x + rounded(gated_output() * w("output")));
   mlp_normed_ = rounded(reference_norm(h_, w("mlp_norm"), x.cols()));
   a_ = rounded(mlp_normed_ * w("mlp_gate"));
@@ -205,34 +214,60 @@ Matrix ReferenceBlock::forward(const Matrix& x) {
   return rounded(h_ + rounded(rounded(silu(a_).cwiseProduct(b_)) * w("mlp_down")));
 }
 
+/// The gradient of the gates' projection for that of the gates.
+Matrix ReferenceBlock::gates_backward(const Matrix& d_g, WeightGradients& gradients) const {
+  const Matrix ones = Matrix::Ones(d_g.rows(), 1);
+  Matrix d_z = double{gate_factor} * d_g.cwiseProduct(sigmoid(-z_));
+  if (has("gate_rate")) {
+    const Matrix speed = -w("gate_rate").array().exp().matrix();
+    d_z = times_heads(d_g.cwiseProduct(sigmoid(z_)), speed);
+    const Matrix of_rates = times_heads(d_g.cwiseProduct(softplus(z_)), speed);
+    for (const Matrix& sums : sums_by_rank(ones, of_rates, problem_.ranks)) {
+      const auto group = sums.cols() / speed.cols();
+      Matrix& of_rank = gradients["gate_rate"].emplace_back(Matrix::Zero(1, speed.cols()));
+      for (Eigen::Index c = 0; c < sums.cols(); ++c) of_rank(0, c / group) += sums(0, c);
+    }
+  }
+  d_z = rounded(d_z);
+  gradients["gate_bias"] = sums_by_rank(ones, d_z, problem_.ranks);
+  return d_z;
+}
+
+/// The gradient of the normed rows for that of the attention's output.
+Matrix ReferenceBlock::attention_backward(const Matrix& d_o, WeightGradients& gradients) const {
+  AttentionGradients d = reference_attention_backward(problem_, kind_, rows_, d_o, rounding_);
+  if (has("conv")) gradients["conv"] = std::move(d.conv);
+  if (kind_ == Attention::softmax) {
+    d.of.q = softmax_rows_backward(raw_q_, "query_norm", rounded(d.of.q), gradients);
+    d.of.k = softmax_rows_backward(raw_k_, "key_norm", rounded(d.of.k), gradients);
+  }
+  Matrix d_normed = through("query", normed_, rounded(d.of.q), gradients);
+  d_normed += through("key", normed_, rounded(d.of.k), gradients);
+  d_normed += through("value", normed_, rounded(d.of.v), gradients);
+  if (has("beta")) {
+    const Matrix d_b = d.of.beta.cwiseProduct(rows_.beta)
+                           .cwiseProduct(Matrix::Ones(d_o.rows(), rows_.beta.cols()) - rows_.beta);
+    d_normed += through("beta", normed_, rounded(d_b), gradients);
+  }
+  if (has("gate_bias")) d_normed += through("gate", normed_, gates_backward(d.of.g, gradients), gradients);
+  return d_normed;
+}
+
 Matrix ReferenceBlock::backward(const Matrix& d_out, WeightGradients& gradients) const {
-  const int ranks = problem_.ranks;
-  Matrix d_normed = Matrix::Zero(x_.rows(), x_.cols());
-  /// A product of the layer: the gradient of its weight, and of what it was made from.
-  const auto through = [&](const std::string& name, const Matrix& from, const Matrix& d) -> Matrix {
-    gradients[name] = sums_by_rank(from, d, ranks);
-    return rounded(d * w(name).transpose());
-  };
   const auto through_norm = [&](const std::string& name, const Matrix& from, const Matrix& d) {
-    return reference_norm_backward(from, w(name), from.cols(), rounded(d), ranks, gradients[name],
+    return reference_norm_backward(from, w(name), from.cols(), rounded(d), problem_.ranks, gradients[name],
                                    roundings_);
   };
-  const Matrix d_m = through("mlp_down", rounded(silu(a_).cwiseProduct(b_)), d_out);
-  d_normed = through("mlp_gate", mlp_normed_, rounded(d_m.cwiseProduct(b_).cwiseProduct(silu_slope(a_))));
-  d_normed += through("mlp_up", mlp_normed_, rounded(d_m.cwiseProduct(silu(a_))));
+  const Matrix d_m = through("mlp_down", rounded(silu(a_).cwiseProduct(b_)), d_out, gradients);
+  Matrix d_normed =
+      through("mlp_gate", mlp_normed_, rounded(d_m.cwiseProduct(b_).cwiseProduct(silu_slope(a_))), gradients);
+  d_normed += through("mlp_up", mlp_normed_, rounded(d_m.cwiseProduct(silu(a_))), gradients);
   const Matrix d_h = rounded(d_out + through_norm("mlp_norm", h_, d_normed));
-  Matrix d_u, d_q, d_k, d_v, d_g;
-  const Matrix d_o = rounded(output_backward(through("output", gated_output(), d_h), d_u, gradients));
-  attention_backward(d_o, d_q, d_k, d_v, d_g);
-  d_normed = through("query", normed_, rounded(d_q));
-  d_normed += through("key", normed_, rounded(d_k));
-  d_normed += through("value", normed_, rounded(d_v));
-  if (has("output_gate")) d_normed += through("output_gate", normed_, d_u);
-  if (has("gate_up")) {
-    const Matrix d_z = rounded(double{gate_factor} * d_g.cwiseProduct(sigmoid(-z_)));
-    gradients["gate_bias"] = sums_by_rank(Matrix::Ones(d_z.rows(), 1), d_z, ranks);
-    d_normed += through("gate_down", normed_, through("gate_up", t_, d_z));
-  }
+  Matrix d_u;
+  const Matrix d_o =
+      rounded(output_backward(through("output", gated_output(), d_h, gradients), d_u, gradients));
+  d_normed = attention_backward(d_o, gradients);
+  if (u_.size() > 0) d_normed += through("output_gate", normed_, d_u, gradients);
   return rounded(d_h + through_norm("norm", x_, d_normed));
 }
 

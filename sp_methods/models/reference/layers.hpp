@@ -2,18 +2,15 @@
 // A block in double precision over all tokens of all ranks, and its gradients.
 #pragma once
 
-#include <Eigen/Core>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sp_methods/kernels/reference/roundings.hpp"
-#include "sp_methods/models/reference/values.hpp"
+#include "sp_methods/models/reference/mixers.hpp"
 
 namespace baton {
-
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 /// Gradients of one layer's weights [count], one a rank, by the weight's name.
 using WeightGradients = std::map<std::string, std::vector<Matrix>>;
@@ -55,9 +52,22 @@ class ReferenceBlock {
  private:
   const Matrix& w(const std::string& name) const { return weights_.at(name); }
   bool has(const std::string& name) const { return weights_.contains(name); }
-  Matrix attention() const;
+  /// Number of tokens of a sequence.
+  std::int64_t sequence() const {
+    return problem_.stack.is_alone() ? problem_.stack.tokens : problem_.all_tokens();
+  }
+  /// The projection called `name` of x.
+  Matrix projected(const std::string& name, const Matrix& x);
+  /// The gradient of x for that of its projection, and those of the weights.
+  Matrix through(const std::string& name, const Matrix& x, const Matrix& d, WeightGradients& gradients) const;
+  void project();
+  Matrix softmax_rows(const Matrix& raw, const std::string& norm) const;
+  Matrix softmax_rows_backward(const Matrix& raw, const std::string& norm, const Matrix& d,
+                               WeightGradients& gradients) const;
+  Matrix normed_output() const;
   Matrix gated_output() const;
-  void attention_backward(const Matrix& d_o, Matrix& d_q, Matrix& d_k, Matrix& d_v, Matrix& d_g) const;
+  Matrix attention_backward(const Matrix& d_o, WeightGradients& gradients) const;
+  Matrix gates_backward(const Matrix& d_g, WeightGradients& gradients) const;
   Matrix output_backward(const Matrix& d_y, Matrix& d_u, WeightGradients& gradients) const;
 
   Matrix rounded(Matrix x) const { return baton::rounded(std::move(x), roundings_); }
@@ -67,7 +77,9 @@ class ReferenceBlock {
   std::uint64_t rounding_;
   mutable Roundings roundings_;
   std::map<std::string, Matrix> weights_;
-  Matrix x_, normed_, q_, k_, v_, t_, z_, g_, u_, o_, h_, mlp_normed_, a_, b_;
+  std::map<std::string, Matrix> between_;  // what is between the two matrices of a projection
+  AttentionRows rows_;
+  Matrix x_, normed_, raw_q_, raw_k_, z_, u_, o_, h_, mlp_normed_, a_, b_;
 };
 
 }  // namespace baton

@@ -49,6 +49,49 @@ OwnRun own_run(const ModelProblem& problem, const std::string& name, int rank) {
   return {rank * (whole / problem.ranks), whole / problem.ranks};
 }
 
+/// One weight of a layer as it is drawn.
+class DrawnWeight {
+ public:
+  DrawnWeight(const ModelShape& shape, Attention kind, const Weight& weight, std::uint64_t key,
+              std::uint64_t key_of_queries)
+      : kind_(weight.kind), key_(key) {
+    const LayerShape share = shape.share(kind, 1);
+    const bool is_key = kind == Attention::linear && weight.name == "key";
+    if (is_key) following_ = {0, weight.count(), key_of_queries};
+    if (kind_ == Weight::Kind::taps) {
+      const std::int64_t queries = share.query_heads() * share.d_k * weight.columns;
+      following_ = {queries, 2 * queries, key - static_cast<std::uint64_t>(queries)};
+    }
+    using enum Weight::Kind;
+    scale_ = kind_ == norm ? 0.125F
+             : kind_ == bias
+                 ? 1.0F
+                 : 1 / std::sqrt(static_cast<float>(kind_ == taps ? weight.columns : weight.rows));
+  }
+
+  float at(std::int64_t i) const {
+    float drawn = normal_value(key_ + static_cast<std::uint64_t>(i));
+    if (following_.first <= i && i < following_.end)
+      drawn = (drawn + normal_value(following_.key + static_cast<std::uint64_t>(i))) *
+              std::numbers::sqrt2_v<float> / 2;
+    return (kind_ == Weight::Kind::norm ? 1.0F : 0.0F) + scale_ * drawn;
+  }
+
+ private:
+  /// Numbers, half of whose variance is that of others: keys follow queries. Otherwise a first
+  /// token's only score may be near zero, and the norm of its output enlarges rounding without
+  /// bound.
+  struct Following {
+    std::int64_t first = 0, end = 0;
+    std::uint64_t key = 0;
+  };
+
+  Weight::Kind kind_;
+  std::uint64_t key_;
+  Following following_;
+  float scale_;
+};
+
 }  // namespace
 
 void fill_input(const ModelProblem& problem, const std::string& name, std::int64_t first,
@@ -84,25 +127,12 @@ void fill_weights(const ModelProblem& problem, int layer, std::int64_t first, st
   const auto key_of_weight = [&](const std::string& name) {
     return key_of_tensor(problem, layer_buffer(name, layer));
   };
-  const std::uint64_t of_queries = key_of_weight("query");
   std::fill(into.begin(), into.end(), 0.0F);
   std::int64_t at = 0;  // of the weight within the layer
   for (const Weight& weight : shape.weights(kind)) {
-    const std::uint64_t key = key_of_weight(weight.name);
-    const bool is_norm = weight.is_vector && weight.name != "gate_bias";
-    // Otherwise a first token's only score may be near zero, and the norm of its output enlarges
-    // rounding without bound.
-    const bool follows_queries = weight.name == "key" && kind == Attention::linear;
-    const float scale =
-        weight.is_vector ? (is_norm ? 0.125F : 1.0F) : 1 / std::sqrt(static_cast<float>(weight.rows));
+    const DrawnWeight drawn(shape, kind, weight, key_of_weight(weight.name), key_of_weight("query"));
     const std::int64_t end = std::min(at + weight.count(), first + std::ssize(into));
-    for (std::int64_t i = std::max(at, first); i < end; ++i) {
-      const auto number = static_cast<std::uint64_t>(i - at);
-      float drawn = normal_value(key + number);
-      if (follows_queries)
-        drawn = (drawn + normal_value(of_queries + number)) * std::numbers::sqrt2_v<float> / 2;
-      into[i - first] = (is_norm ? 1.0F : 0.0F) + scale * drawn;
-    }
+    for (std::int64_t i = std::max(at, first); i < end; ++i) into[i - first] = drawn.at(i - at);
     at += weight.count();
   }
   round_as_held(problem, into);

@@ -58,9 +58,9 @@ TEST(ReadModel, TakesAllThatAFileSays) {
   const ModelShape shape = read_model(file.path());
   EXPECT_EQ(shape.name, "small");
   EXPECT_EQ(shape.layers, (std::vector{Attention::linear, Attention::softmax, Attention::linear}));
-  EXPECT_EQ(shape.kv_heads, 1);
-  EXPECT_EQ(shape.d_v, 6);
-  EXPECT_FALSE(shape.has_output_gate);
+  EXPECT_EQ(shape.softmax.kv_heads, 1);
+  EXPECT_EQ(shape.linear.d_v, 6);
+  EXPECT_EQ(shape.linear.output_gate, OutputGate::none);
 }
 
 /// The refusal of the valid model with one value in place of its own.
@@ -96,6 +96,59 @@ TEST(ReadModel, NamesTheFileTheKeyAndWhatIsExpected) {
               HasSubstr("sources: unknown key \"Chunk\", did you mean \"chunk\"?"));
 }
 
+/// A model whose kinds of layers have sections of their own.
+Json hybrid() {
+  Json json = valid();
+  for (const char* key : {"heads", "kv_heads", "d_k", "d_v", "gate", "gate_rank", "output_gate"}) {
+    json.erase(key);
+    json["sources"].erase(key);
+  }
+  json["linear"] = {{"attention", "gdn"}, {"heads", 4}, {"qk_heads", 2},        {"d_k", 4},
+                    {"d_v", 6},           {"conv", 4},  {"output_gate", "silu"}};
+  json["softmax"] = {
+      {"heads", 4},   {"kv_heads", 2},        {"d_k", 8},           {"d_v", 8}, {"head_norms", true},
+      {"rotated", 4}, {"rotation_base", 1e6}, {"output_gate", true}};
+  for (const char* kind : {"linear", "softmax"})
+    for (const auto& [key, value] : json[kind].items()) json["sources"][kind][key] = "a test";
+  return json;
+}
+
+TEST(ReadModel, TakesSectionsOfEachKindOfLayers) {
+  const File file(hybrid().dump());
+  const ModelShape shape = read_model(file.path());
+  EXPECT_EQ(shape.linear, (LinearLayers{.rule = Rule::delta,
+                                        .heads = 4,
+                                        .qk_heads = 2,
+                                        .d_k = 4,
+                                        .d_v = 6,
+                                        .gate = GateKind::scalar,
+                                        .gate_rank = 0,
+                                        .conv = 4}));
+  EXPECT_EQ(shape.softmax, (SoftmaxLayers{.heads = 4,
+                                          .kv_heads = 2,
+                                          .d_k = 8,
+                                          .d_v = 8,
+                                          .has_output_gate = true,
+                                          .has_head_norms = true,
+                                          .rotated = 4,
+                                          .rotation_base = 1e6}));
+  const auto refused = [](const char* pointer, const Json& value) {
+    Json json = hybrid();
+    json[Json::json_pointer(pointer)] = value;
+    return refusal(json);
+  };
+  EXPECT_THAT(refused("/linear/qk_heads", 3), HasSubstr("linear.qk_heads: expected a divisor of 4 heads"));
+  EXPECT_THAT(refused("/linear/attention", "rwkv7"), HasSubstr("linear.attention: expected one of linear"));
+  EXPECT_THAT(refused("/softmax/rotated", 10), HasSubstr("softmax.rotated: expected an even number up to 8"));
+  EXPECT_THAT(refused("/softmax/window", 10), HasSubstr("softmax: unknown key \"window\""));
+  Json json = hybrid();
+  json.erase("softmax");
+  EXPECT_THAT(refusal(json), HasSubstr("softmax: missing, expected the sizes of softmax layers"));
+  json = hybrid();
+  json["sources"]["linear"].erase("conv");
+  EXPECT_THAT(refusal(json), HasSubstr("sources.linear.conv: missing"));
+}
+
 TEST(ReadModel, RefusesLayersBeforeTheyAreMade) {
   EXPECT_THAT(refusal_with("/count", 1 << 20), HasSubstr("count: expected a whole number from 1 to 1024"));
 }
@@ -128,10 +181,17 @@ TEST(ReadModel, RefusesWhatIsNoFileOfJson) {
 }
 
 TEST(ReadModel, KnowsTheModelsOfThisProject) {
-  EXPECT_THAT(model_names(), testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "linear-llama3-1b",
-                                                  "zeco-1b", "zeco-1b-h128"));
+  EXPECT_THAT(model_names(),
+              testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "linear-llama3-1b", "qwen3-next-80b-a3b",
+                                   "qwen3.5-27b", "qwen3.5-9b", "zeco-1b", "zeco-1b-h128"));
   // flash-linear-attention's GLA-1B: 51.4 million weights a layer.
   EXPECT_NEAR(static_cast<double>(find_model("gla-1b").parameters(Attention::linear)), 51.4e6, 0.1e6);
+  const ModelShape qwen = find_model("qwen3.5-9b");
+  EXPECT_EQ(qwen.softmax_layers(), 8);
+  EXPECT_EQ(qwen.linear.rule, Rule::delta);
+  EXPECT_EQ(qwen.share(Attention::linear, 1).query_heads(), 16);
+  EXPECT_EQ(qwen.softmax.rotated, 64);
+  EXPECT_NEAR(static_cast<double>(qwen.parameters(true)), 9.0e9, 0.5e9);
   for (const std::string& name : model_names()) EXPECT_EQ(find_model(name).name, name);
   EXPECT_EQ(find_model("models/gla-1b.json").name, "gla-1b");  // the path of earlier versions
 }

@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
@@ -92,9 +93,18 @@ Stack stack_of(const SpMethod& method, Mode mode) {
   } else {
     stack.softmax = &method;
     stack.shape.layers = {Attention::softmax, Attention::softmax};
-    stack.shape.kv_heads = 4;
+    stack.shape.softmax.kv_heads = 4;
   }
   return stack;
+}
+
+/// Linear layers of hybrid models: Gated DeltaNet as in Qwen3-Next, and Kimi's delta attention.
+std::vector<std::pair<const char*, LinearLayers>> delta_layers() {
+  const LinearLayers gdn{
+      .rule = Rule::delta, .heads = 4, .qk_heads = 2, .gate = GateKind::scalar, .gate_rank = 0, .conv = 4};
+  const LinearLayers kda{
+      .rule = Rule::delta, .heads = 4, .conv = 4, .output_gate = OutputGate::sigmoid, .output_gate_rank = 8};
+  return {{"gdn hybrid", gdn}, {"kda hybrid", kda}};
 }
 
 std::vector<Problem> problems(const std::string& executor) {
@@ -115,15 +125,21 @@ std::vector<Problem> problems(const std::string& executor) {
         all.push_back({"sharded, optimizer, head", other, ranks});
         if (!is_linear) continue;
         other = plain;
-        other.shape.gate = GateKind::none;
-        other.shape.has_output_gate = false;
+        other.shape.linear.gate = GateKind::none;
+        other.shape.linear.output_gate = OutputGate::none;
         all.push_back({"no gates", other, ranks});
         if (method->sequence != Sequence::cut || mode != Mode::overlapped) continue;
         other = plain;
         other.softmax = &find_method("ring_attention_softmax");
         other.shape.layers = {Attention::linear, Attention::softmax, Attention::linear};
-        other.shape.kv_heads = 2;
+        other.shape.softmax.kv_heads = 2;
         all.push_back({"hybrid", other, ranks});
+        for (const auto& [label, linear] : delta_layers()) {
+          other.shape.linear = linear;
+          other.shape.softmax.has_output_gate = other.shape.softmax.has_head_norms = true;
+          other.shape.softmax.rotated = 4;
+          all.push_back({label, other, ranks});
+        }
       }
   }
   return all;
@@ -133,8 +149,10 @@ std::vector<Problem> problems(const std::string& executor) {
 void run_on_gpus(Stack& stack) {
   stack.layer.dtype = Dtype::bf16;
   stack.layer.segmented = true;
-  stack.shape.heads = stack.shape.kv_heads = 2;
-  stack.shape.d_k = stack.shape.d_v = stack.shape.chunk = 64;
+  LinearLayers& linear = stack.shape.linear;
+  SoftmaxLayers& softmax = stack.shape.softmax;
+  linear.heads = softmax.heads = softmax.kv_heads = 2;
+  linear.d_k = linear.d_v = softmax.d_k = softmax.d_v = stack.shape.chunk = 64;
   stack.tokens = 200;
 }
 

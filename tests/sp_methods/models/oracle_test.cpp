@@ -12,20 +12,73 @@
 namespace baton {
 namespace {
 
-ModelProblem small(Attention kind) {
+/// The kinds of layers that models of today have.
+struct Layers {
+  const char* name;
+  Attention kind;
+  LinearLayers linear = {};
+  SoftmaxLayers softmax = {};
+};
+
+const Layers gated_linear{"GatedLinear", Attention::linear, {.heads = 2, .d_k = 3, .d_v = 4, .gate_rank = 2}};
+const Layers plain_softmax{
+    "Softmax", Attention::softmax, {}, {.heads = 2, .kv_heads = 1, .d_k = 3, .d_v = 4}};
+const Layers all_layers[]{
+    gated_linear,
+    {"GatedDeltaNet",
+     Attention::linear,
+     {.rule = Rule::delta,
+      .heads = 4,
+      .qk_heads = 2,
+      .d_k = 3,
+      .d_v = 4,
+      .gate = GateKind::scalar,
+      .gate_rank = 0,
+      .conv = 4}},
+    {"KimiDelta",
+     Attention::linear,
+     {.rule = Rule::delta,
+      .heads = 2,
+      .d_k = 3,
+      .d_v = 4,
+      .gate_rank = 2,
+      .conv = 3,
+      .output_gate = OutputGate::sigmoid,
+      .output_gate_rank = 2}},
+    {"DeltaNet",
+     Attention::linear,
+     {.rule = Rule::delta,
+      .heads = 2,
+      .d_k = 3,
+      .d_v = 4,
+      .gate = GateKind::none,
+      .output_gate = OutputGate::none}},
+    plain_softmax,
+    {"GatedSoftmax",
+     Attention::softmax,
+     {},
+     {.heads = 4,
+      .kv_heads = 2,
+      .d_k = 6,
+      .d_v = 4,
+      .has_output_gate = true,
+      .has_head_norms = true,
+      .rotated = 4,
+      .rotation_base = 10}},
+};
+
+ModelProblem small(const Layers& layers) {
   ModelProblem problem;
   ModelShape& shape = problem.stack.shape;
   shape.width = 6;
   shape.mlp = 5;
-  shape.heads = 2;
-  shape.kv_heads = 1;
-  shape.d_k = 3;
-  shape.d_v = 4;
-  shape.gate_rank = 2;
+  shape.linear = layers.linear;
+  shape.softmax = layers.softmax;
   shape.vocabulary = 7;
-  shape.layers = {kind};
-  (kind == Attention::linear ? problem.stack.linear : problem.stack.softmax) =
-      &find_method(kind == Attention::linear ? "zeco" : "ring_attention_softmax");
+  shape.layers = {layers.kind};
+  const bool is_linear = layers.kind == Attention::linear;
+  (is_linear ? problem.stack.linear : problem.stack.softmax) =
+      &find_method(is_linear ? "zeco" : "ring_attention_softmax");
   problem.stack.tokens = 5;
   problem.ranks = 2;
   return problem;
@@ -43,7 +96,7 @@ double loss(ReferenceBlock& block, const Matrix& x, const Matrix& d_out) {
   return block.forward(x).cwiseProduct(d_out).sum();
 }
 
-class Slopes : public testing::TestWithParam<Attention> {};
+class Slopes : public testing::TestWithParam<Layers> {};
 
 TEST_P(Slopes, OfTheInputAndOfEveryWeight) {
   const ModelProblem problem = small(GetParam());
@@ -53,7 +106,7 @@ TEST_P(Slopes, OfTheInputAndOfEveryWeight) {
   block.forward(x);
   WeightGradients gradients;
   const Matrix d_x = block.backward(d_out, gradients);
-  constexpr double step = 1e-5;
+  constexpr double step = 3e-6;
   const auto slope = [&](double& number) {
     const double before = number;
     number = before + step;
@@ -64,7 +117,7 @@ TEST_P(Slopes, OfTheInputAndOfEveryWeight) {
     return (above - below) / (2 * step);
   };
   for (Eigen::Index i = 0; i < x.size(); i += 7) EXPECT_NEAR(slope(x.data()[i]), d_x.data()[i], 1e-6) << i;
-  for (const Weight& weight : problem.stack.shape.weights(GetParam()))
+  for (const Weight& weight : problem.stack.shape.weights(GetParam().kind))
     for (std::int64_t i = 0; i < weight.count(); i += 3) {
       double sum = 0;
       for (const Matrix& of_rank : gradients.at(weight.name)) sum += of_rank.data()[i];
@@ -72,10 +125,11 @@ TEST_P(Slopes, OfTheInputAndOfEveryWeight) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Slopes, testing::Values(Attention::linear, Attention::softmax));
+INSTANTIATE_TEST_SUITE_P(Kinds, Slopes, testing::ValuesIn(all_layers),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(ModelOracle, ShardsAreSumsOverTheRanks) {
-  ModelProblem problem = small(Attention::linear);
+  ModelProblem problem = small(gated_linear);
   const ModelOracle whole(problem);
   problem.stack.shards_weights = true;
   const ModelOracle sharded(problem);
@@ -87,7 +141,7 @@ TEST(ModelOracle, ShardsAreSumsOverTheRanks) {
 }
 
 TEST(ModelOracle, KnowsNoOtherOutput) {
-  EXPECT_THROW(static_cast<void>(ModelOracle(small(Attention::linear)).expected("z", 0)), std::out_of_range);
+  EXPECT_THROW(static_cast<void>(ModelOracle(small(gated_linear)).expected("z", 0)), std::out_of_range);
 }
 
 }  // namespace

@@ -29,10 +29,11 @@ std::int64_t scratch_bytes(const Stack& stack) { return footprint(build(stack, 0
 
 TEST(Stack, EveryFurtherBlockAddsWhatItKeepsAlone) {
   const ModelShape shape = stack(1).shape;
-  const std::int64_t values = shape.heads * shape.d_v, keys = shape.heads * shape.d_k;
+  const LinearLayers& of = shape.linear;
+  const std::int64_t values = of.heads * of.d_v, keys = of.heads * of.d_k;
   // x of the next layer, q, k, g, v, u, o, t, h, a, b, and the state before the rank.
   const std::int64_t kept =
-      32 * (2 * shape.width + 3 * keys + 3 * values + shape.gate_rank + 2 * shape.mlp) + keys * shape.d_v;
+      32 * (2 * shape.width + 3 * keys + 3 * values + of.gate_rank + 2 * shape.mlp) + keys * of.d_v;
   EXPECT_EQ(scratch_bytes(stack(4)) - scratch_bytes(stack(3)), 4 * kept);
 }
 
@@ -93,11 +94,7 @@ TEST(ModelShape, CountsWeightsAndFlops) {
   ModelShape shape;
   shape.width = 10;
   shape.mlp = 20;
-  shape.heads = 2;
-  shape.d_k = 3;
-  shape.d_v = 5;
-  shape.gate = GateKind::none;
-  shape.has_output_gate = false;
+  shape.linear = {.heads = 2, .d_k = 3, .d_v = 5, .gate = GateKind::none, .output_gate = OutputGate::none};
   shape.layers = {Attention::linear};
   shape.vocabulary = 7;
   const std::int64_t matrices = 10 * (6 + 6 + 10) + 10 * 10 + 3 * 10 * 20;

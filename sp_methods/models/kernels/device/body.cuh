@@ -80,6 +80,12 @@ RegisteredCudaKernel model_body(DeviceBody<Contract> body,
   return {Contract::name, run, unsupported};
 }
 
+/// Refuses rows that are not whole 16-byte packs of bf16.
+inline Refusal unless_in_packs(const Rows& p) {
+  if (p.width % pack == 0) return {};
+  return "device bodies of models are for rows of a multiple of 8 numbers, not " + std::to_string(p.width);
+}
+
 /// Refuses rows that are not whole 16-byte packs of bf16, or that have more than 512 packs.
 inline Refusal unless_packed(std::int64_t width) {
   if (width > 0 && width % pack == 0 && width <= 512 * pack) return {};

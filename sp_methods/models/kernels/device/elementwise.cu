@@ -78,11 +78,6 @@ cudaError_t matmul(cudaStream_t stream, const Matmul::Operands<OnDevice>& x, con
 
 Refusal unplanned(const Product& p) { return product_library().plan(p); }
 
-Refusal unless_in_packs(const Rows& p) {
-  if (p.width % pack == 0) return {};
-  return "device bodies of models are for rows of a multiple of 8 numbers, not " + std::to_string(p.width);
-}
-
 Refusal never(const AdamW::Parameters&) { return {}; }
 
 const RegisteredCudaKernel registered[]{

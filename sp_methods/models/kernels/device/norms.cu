@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device bodies of norms and gates, with their gradients: one pass over the rows each.
+// The device bodies of norms, with their gradients: one pass over the rows each.
 //
 //   rms_norm              y = w (.) x r,  r = 1 / sqrt(mean(x^2) + epsilon)
 //   its gradients         d = w (.) d_y;  d_x = r (d - x r^2 mean(d (.) x)) [+ d_residual]
 //                         d_w += d_y (.) x r
 //   gated_norm            y = w (.) o r (.) silu(u), and its gradients by the same rule
-//   log_gates             g = factor log sigmoid(z + b);  d_z = d_g (1 - e^{g / factor})
 #include "sp_methods/models/kernels/device/rows.cuh"
 
 namespace baton {
@@ -124,59 +123,6 @@ struct NormGradients {
   }
 };
 
-/// log(1 + t) of t in (0, 1], to bf16's precision.
-__device__ float log_of_one_and(float t) { return t < 1e-3F ? t : __logf(1 + t); }
-
-/// 1 - e^x of x <= 0, to bf16's precision: near zero by its series.
-__device__ float one_less_exp(float x) {
-  return x > -0.05F ? -x * (1 + x * (0.5F + x * (1.0F / 6))) : 1 - __expf(x);
-}
-
-struct GateLogs {
-  const Bf16 *z, *bias;
-  Bf16* g;
-  float factor;
-
-  template <int lanes, int most>
-  __device__ void operator()(const RowLane<lanes, most>& lane, Eight (&)[most], bool there) const {
-#pragma unroll
-    for (int i = 0; i < most; ++i) {
-      if (!there || !lane.has(i)) continue;
-      Eight e = load(z, lane.place(i));
-      const Eight b = load(bias, lane.column(i));
-#pragma unroll
-      for (int n = 0; n < pack; ++n) {
-        const float at = e.x[n] + b.x[n];
-        e.x[n] = factor * (fminf(at, 0) - log_of_one_and(__expf(-fabsf(at))));
-      }
-      store(g, lane.place(i), e);
-    }
-  }
-};
-
-struct GateLogGradients {
-  const Bf16 *g, *d_g;
-  Bf16* d_z;
-  float factor;
-
-  template <int lanes, int most>
-  __device__ void operator()(const RowLane<lanes, most>& lane, Eight (&sums)[most], bool there) const {
-#pragma unroll
-    for (int i = 0; i < most; ++i) {
-      if (!there || !lane.has(i)) continue;
-      const Eight e = load(g, lane.place(i));
-      Eight d = load(d_g, lane.place(i));
-      const float inverse = 1 / factor;
-#pragma unroll
-      for (int n = 0; n < pack; ++n) {
-        d.x[n] *= factor * one_less_exp(e.x[n] * inverse);
-        sums[i].x[n] += d.x[n];
-      }
-      store(d_z, lane.place(i), d);
-    }
-  }
-};
-
 cudaError_t norm(cudaStream_t stream, const RmsNorm::Operands<OnDevice>& x, const Rows& p) {
   return run_rows(stream, Norm{x.x, x.weight, nullptr, x.y, p.constant}, p, nullptr);
 }
@@ -198,21 +144,13 @@ cudaError_t gated_norm_gradients(cudaStream_t stream, const GatedNormGradients::
                   p, x.d_weight);
 }
 
-cudaError_t log_gates(cudaStream_t stream, const LogGates::Operands<OnDevice>& x, const Rows& p) {
-  return run_rows(stream, GateLogs{x.z, x.bias, x.g, p.constant}, p, nullptr);
-}
-
-cudaError_t log_gate_gradients(cudaStream_t stream, const LogGateGradients::Operands<OnDevice>& x,
-                               const Rows& p) {
-  return run_rows(stream, GateLogGradients{x.g, x.d_g, x.d_z, p.constant}, p, x.d_bias);
-}
-
 Refusal refused(const Rows& p) { return unless_packed(p.width); }
 
 const RegisteredCudaKernel registered[]{
-    model_body<RmsNorm>(norm, refused),         model_body<RmsNormGradients>(norm_gradients, refused),
-    model_body<GatedNorm>(gated_norm, refused), model_body<GatedNormGradients>(gated_norm_gradients, refused),
-    model_body<LogGates>(log_gates, refused),   model_body<LogGateGradients>(log_gate_gradients, refused),
+    model_body<RmsNorm>(norm, refused),
+    model_body<RmsNormGradients>(norm_gradients, refused),
+    model_body<GatedNorm>(gated_norm, refused),
+    model_body<GatedNormGradients>(gated_norm_gradients, refused),
 };
 
 }  // namespace

@@ -3,24 +3,18 @@
 // time, and products of matrices by OpenBLAS on the thread that calls.
 #include <cblas.h>
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
 #include "sp_methods/models/kernels/block.hpp"
 #include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
+#include "sp_methods/models/kernels/host/rows.hpp"
 
 namespace baton {
 namespace {
 
-using Row = Eigen::ArrayXf;
-using RowIn = Eigen::Map<const Row>;
-using RowOut = Eigen::Map<Row>;
-
 /// 1 / sqrt(mean(x^2) + epsilon).
 float inverse_rms(const RowIn& x, float epsilon) { return 1 / std::sqrt(x.square().mean() + epsilon); }
-
-Row sigmoid(const RowIn& x) { return 1 / (1 + (-x).exp()); }
 
 /// The gradient of a row x for that of x * inverse_rms(x), which is `d`.
 Row norm_gradient(const RowIn& x, const Row& d, float scale) {
@@ -84,26 +78,6 @@ void GatedNormGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
     d_weight += d_normed * normed;
     RowOut(x.d_o + at, p.width) = norm_gradient(o, d_normed * weight, scale);
     RowOut(x.d_gate + at, p.width) = d_y * normed * weight * open * (1 + gate * (1 - open));
-  }
-}
-
-void LogGates::on_host(const Operands<OnHost>& x, const Rows& p) {
-  const RowIn bias(x.bias, p.width);
-  for (std::int64_t i = 0; i < p.count; ++i) {
-    const Row z = RowIn(x.z + i * p.width, p.width) + bias;
-    // min(z, 0) - log(1 + e^-|z|) overflows nowhere.
-    RowOut(x.g + i * p.width, p.width) = p.constant * (z.min(0.0F) - (-z.abs()).exp().log1p());
-  }
-}
-
-void LogGateGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
-  RowOut d_bias(x.d_bias, p.width);
-  d_bias.setZero();
-  for (std::int64_t i = 0; i < p.count; ++i) {
-    const std::int64_t at = i * p.width;
-    RowOut d_z(x.d_z + at, p.width);
-    d_z = -p.constant * RowIn(x.d_g + at, p.width) * (RowIn(x.g + at, p.width) / p.constant).expm1();
-    d_bias += d_z;
   }
 }
 

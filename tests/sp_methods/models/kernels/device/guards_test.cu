@@ -21,10 +21,8 @@ RecordedSteps steps_of_models() {
       for (const std::int64_t tokens : {40, 136}) {
         Stack stack{.linear = &find_method("zeco"), .softmax = &find_method("ring_attention_softmax")};
         stack.shape.layers = {attention, attention};
-        stack.shape.gate = gate;
-        stack.shape.heads = stack.shape.kv_heads = 2;
-        stack.shape.d_k = 64;
-        stack.shape.d_v = 128;
+        stack.shape.linear = {.heads = 2, .d_k = 64, .d_v = 128, .gate = gate};
+        stack.shape.softmax = {.heads = 2, .kv_heads = 2, .d_k = 64, .d_v = 128};
         stack.layer.dtype = Dtype::bf16;
         stack.layer.segmented = true;
         stack.tokens = tokens;

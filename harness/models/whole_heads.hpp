@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "harness/models/sampled.hpp"
+
+namespace baton {
+
+/// True if a layer's linear attention is compared by whole heads: a delta rule maps a state by
+/// matrices, and a convolution reads tokens of other ranks.
+bool has_whole_heads(const Stack& stack);
+
+/// Compares one drawn head of q, and the heads of values that share it, of some linear layers with
+/// the recurrence over the tokens of all ranks. Collective over the run's team.
+Comparison compare_whole_heads(const SampledRun& run);
+
+}  // namespace baton

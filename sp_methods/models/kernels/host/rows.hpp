@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of tensors as host bodies of models compute with them.
+#pragma once
+
+#include <Eigen/Core>
+
+namespace baton {
+
+using Row = Eigen::ArrayXf;
+using RowIn = Eigen::Map<const Row>;
+using RowOut = Eigen::Map<Row>;
+
+template <class Numbers>
+Row sigmoid(const Eigen::ArrayBase<Numbers>& x) {
+  return 1 / (1 + (-x).exp());
+}
+
+}  // namespace baton
