@@ -25,6 +25,7 @@ namespace {
 struct Asked {
   Stack stack;
   std::string softmax;
+  std::int64_t sequence = 0;
 };
 
 /// The bench's own flags as the user wrote them. A size of 0 is the model's.
@@ -78,7 +79,11 @@ std::vector<Asked> models_of(const RawModels& raw, const ModelShape& shape, Dtyp
   first.stack.shards_weights = raw.fsdp;
   first.stack.has_head = raw.head;
   first.stack.has_optimizer = raw.optimizer;
-  return raw.layers.points(first);
+  std::vector<Asked> models = raw.layers.points(first);
+  const auto is_forward = [](const Asked& one) { return !one.stack.has_backward; };
+  if (raw.optimizer && std::any_of(models.begin(), models.end(), is_forward))
+    throw UsageError("--optimizer: a forward pass alone makes no gradients");
+  return models;
 }
 
 /// Makes comparison groups, and no row twice.
@@ -114,7 +119,7 @@ class Groups {
     const int softmax_layers = stack.shape.softmax_layers();
     if (softmax_layers < stack.shape.count()) stack.linear = &find_method(name);
     if (softmax_layers > 0) stack.softmax = &find_method(stack.linear == nullptr ? name : asked.softmax);
-    auto one = model_workload(stack, peak_flops_);
+    auto one = model_workload(stack, peak_flops_, asked.sequence);
     if (names_of_rows_.insert(one->axes().folded(in_name)).second) all_.back().push_back(std::move(one));
   }
 
@@ -162,9 +167,15 @@ void declare(Flags& flags, RawModels& raw) {
   raw.layers.add<int>("groups", {1}, [](Asked& one, int groups) { one.stack.layer.groups = groups; })
       .range(1, 4096);
   flags.begin(FlagGroup::sizes);
-  raw.layers.add<std::int64_t>("tokens", {256}, [](Asked& one, auto tokens) { one.stack.tokens = tokens; })
-      .tokens();
+  Flag tokens =
+      raw.layers.add<std::int64_t>("tokens", {256}, [](Asked& one, auto count) { one.stack.tokens = count; });
+  Flag sequence = raw.layers.add<std::int64_t>("sequence", {0}, [](Asked& one, auto count) {
+    if (count > 0) one.stack.tokens = one.sequence = count;
+  });
+  sequence.tokens().excludes(tokens.tokens());
   flags.begin(FlagGroup::what);
+  raw.layers.add("pass", {"both"}, {"forward", "both"},
+                 [](Asked& one, const std::string& word) { one.stack.has_backward = word == "both"; });
   flags.add("--fsdp", raw.fsdp,
             "shard the weights: those of a layer are gathered while the layer before it runs, and gradients "
             "are reduce-scattered");
@@ -202,9 +213,10 @@ bool takes_bf16(const std::vector<std::string>& executors) {
 
 std::optional<Options> parse_model_options(int argc, char** argv) {
   CommonOptions common("model_bench",
-                       "Times the blocks of a model, forward and backward, under each sequence-parallel "
-                       "method. Every result is verified.",
+                       "Times the blocks of a model, forward and backward or forward alone, under each "
+                       "sequence-parallel method. Every result is verified.",
                        "  model_bench --methods zeco,lasp2 --tokens 512 --launches 3\n"
+                       "  model_bench --pass forward --sequence 1K,2K --ranks 1,2\n"
                        "  model_bench --model gla-1b-h16 --layers 1 --lines dp,full");
   Options& options = common.options();
   RawModels own(common.flags());

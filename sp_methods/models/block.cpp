@@ -7,20 +7,22 @@
 namespace baton {
 
 Block::Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
-             std::int64_t tokens, const std::string& label)
+             std::int64_t tokens, const std::string& label, bool keeps)
     : schedule_(schedule),
       shape_(shape),
       kind_(kind),
       method_(method),
       layer_(std::move(layer)),
       tokens_(tokens),
-      label_(label) {
+      label_(label),
+      keeps_(keeps) {
   layer_.share = shape.share(kind, tokens);
-  layer_.saved = std::make_shared<std::map<std::string, Slice>>();
+  if (keeps) layer_.saved = std::make_shared<std::map<std::string, Slice>>();
 }
 
 Slice Block::kept(const std::string& name, std::int64_t row) {
-  return kept_[name] = schedule_.lasting_scratch(name + label_, tokens_ * row, layer_.dtype);
+  return kept_[name] = keeps_ ? schedule_.lasting_scratch(name + label_, tokens_ * row, layer_.dtype)
+                              : schedule_.scratch(name + label_, tokens_ * row, layer_.dtype);
 }
 
 void Block::project(const Slice& into, const Slice& x, const PlacedWeight& weight, const Slice& c) {

@@ -9,6 +9,7 @@
 //
 // Tensors have the layer's dtype, as its weights do; gradients of weights are f32.
 //
+// A forward pass alone keeps nothing: all its tensors are working memory.
 // Kept for the backward pass: x, q, k, v, t, g, u, o, h, a, b and what the method saves. Made again
 // in it: norms and swiglu, by the kernels that made them. No product is made twice, and z = t W is
 // not needed again (LogGateGradients).
@@ -31,10 +32,11 @@ namespace baton {
 class Block {
  public:
   /// Makes the block. `layer` has the method's choices, mode, blocks and scan, and the tensors'
-  /// dtype; its share and its pass are set here. Names of kept tensors end in `label`. Everything
-  /// else but `layer` must outlive the block.
+  /// dtype; its share and its pass are set here. Names of kept tensors end in `label`. If `keeps`
+  /// is false, no backward pass follows, and what would be kept is working memory. Everything else
+  /// but `layer` must outlive the block.
   Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
-        std::int64_t tokens, const std::string& label = {});
+        std::int64_t tokens, const std::string& label = {}, bool keeps = true);
 
   /// Sets `out` [tokens, width] from x [tokens, width], which must last until the backward pass.
   void record_forward(const LayerWeights& weights, const Slice& x, const Slice& out);
@@ -75,6 +77,7 @@ class Block {
   Layer layer_;
   std::int64_t tokens_;
   std::string label_;
+  bool keeps_;
   std::map<std::string, Slice> kept_;
 };
 

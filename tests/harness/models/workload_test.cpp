@@ -53,9 +53,11 @@ TEST(ModelWorkload, WhatIsExposedIsFullLessSplitOfTheSameMethod) {
 TEST(ModelWorkload, ClaimsTheBytesOfItsExchangesAndOfItsShards) {
   for (const char* method : {"local", "zeco", "lasp1", "lasp2", "ulysses"})
     for (const int layers : {1, 2, 3})
-      for (const bool shards : {false, true})
+      for (const int what : {0, 1, 2, 3})
         for (const int ranks : {1, 2, 4}) {
+          const bool shards = what % 2 == 1;
           Stack stack;
+          stack.has_backward = what < 2;
           stack.shape.layers.assign(layers, Attention::linear);
           stack.linear = &find_method(method);
           stack.tokens = 64;
@@ -84,6 +86,31 @@ TEST(ModelWorkload, LayersOfTwoKindsClaimNothing) {
   stack.softmax = &find_method("ring_attention_softmax");
   stack.tokens = 64;
   EXPECT_FALSE(model_workload(stack, 0)->claim({.ranks = 2}));
+}
+
+TEST(ModelWorkload, ASequenceIsSharedEqually) {
+  Stack stack;
+  stack.linear = &find_method("zeco");
+  stack.tokens = 512;
+  const auto whole = model_workload(stack, 0, 512);
+  EXPECT_EQ(whole->sized(4)->axes().whole("tokens"), 128);
+  EXPECT_EQ(whole->sized(4)->shape_name(), whole->shape_name()) << "which names the sequence";
+  EXPECT_FALSE(whole->sized(4)->unsupported(4));
+  EXPECT_EQ(whole->sized(3)->unsupported(3).reason(),
+            "512 tokens have no 3 equal shares, and models pad none");
+  EXPECT_EQ(model_workload(stack, 0)->sized(4), nullptr);
+}
+
+TEST(ModelWorkload, APassIsPartOfTheNameUnlessItIsBoth) {
+  Stack stack;
+  stack.linear = &find_method("zeco");
+  stack.tokens = 256;
+  const auto both = model_workload(stack, 0);
+  stack.has_backward = false;
+  const auto forward = model_workload(stack, 0);
+  EXPECT_NE(forward->shape_name(), both->shape_name());
+  EXPECT_EQ(both->shape_name().find("both"), std::string::npos);
+  EXPECT_EQ(3 * forward->axes().real("flops_per_token"), both->axes().real("flops_per_token"));
 }
 
 TEST(ModelWorkload, IsVerifiedSmallWhereItIsSimulated) {

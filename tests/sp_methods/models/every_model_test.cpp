@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two layers of width 128 against the model in double precision over all tokens: outputs and all
-// gradients, under every registered method that keeps contiguous tokens, those of tomorrow
-// included; and the same rounds part by part.
+// Layers of width 128 against the model in double precision over all tokens: outputs and all
+// gradients, or outputs alone, under every registered method that keeps contiguous tokens, those of
+// tomorrow included; and the same rounds part by part.
 //
 //   every_model_test local|mpi|nccl|peer [GoogleTest's flags]
 #include <fmt/format.h>
@@ -97,6 +97,25 @@ Stack stack_of(const SpMethod& method, Mode mode) {
   return stack;
 }
 
+/// Adds models without a backward pass, of layers enough to use the memory of others of their kind.
+void add_forward(std::vector<Problem>& all, const Stack& plain, int ranks) {
+  Stack forward = plain;
+  forward.has_backward = false;
+  forward.shape.layers.assign(3, plain.shape.layers.front());
+  all.push_back({"forward", forward, ranks});
+  if (ranks == 2 || ranks == 3) {
+    Stack other = forward;
+    other.shards_weights = other.has_head = true;
+    all.push_back({"forward, sharded, head", other, ranks});
+  }
+  if (plain.linear == nullptr || plain.is_alone()) return;
+  forward.softmax = &find_method("all_gather_kv");
+  forward.shape.layers = {Attention::linear, Attention::softmax, Attention::linear, Attention::softmax,
+                          Attention::linear};
+  forward.shape.kv_heads = 2;
+  all.push_back({"forward, hybrid", forward, ranks});
+}
+
 std::vector<Problem> problems(const std::string& executor) {
   const bool is_local = executor == "local";
   std::vector<Problem> all;
@@ -106,6 +125,7 @@ std::vector<Problem> problems(const std::string& executor) {
     for (const int ranks : is_local ? std::vector{1, 2, 3, 4, 8} : std::vector{1, 2, 3, 4})
       for (const Mode mode : {Mode::overlapped, Mode::compute_only}) {
         const Stack plain = stack_of(*method, mode);
+        add_forward(all, plain, ranks);
         if (is_linear || ranks == 2) all.push_back({"plain", plain, ranks});
         if (ranks != 2 && ranks != 3) continue;
         Stack other = plain;

@@ -36,6 +36,44 @@ TEST(Stack, EveryFurtherBlockAddsWhatItKeepsAlone) {
   EXPECT_EQ(scratch_bytes(stack(4)) - scratch_bytes(stack(3)), 4 * kept);
 }
 
+TEST(Stack, AForwardPassAloneHasTheMemoryOfOneLayerAndNoGradients) {
+  Stack forward = stack(3);
+  forward.has_backward = false;
+  Stack longer = stack(9);
+  longer.has_backward = false;
+  EXPECT_EQ(scratch_bytes(longer), scratch_bytes(forward));
+  for (const bool has_head : {false, true}) {
+    forward.has_head = has_head;
+    std::vector<std::string> outputs;
+    const Schedule schedule = build(forward, 0, 2);
+    for (const Buffer& buffer : schedule.buffers())
+      if (buffer.role == Role::output) outputs.push_back(buffer.name);
+    EXPECT_EQ(outputs, std::vector<std::string>{has_head ? "losses" : "y"});
+  }
+}
+
+TEST(Stack, AForwardPassAloneGathersEachLayersShardsOnce) {
+  Stack sharded = stack(4);
+  sharded.shards_weights = true;
+  sharded.has_backward = false;
+  const Schedule schedule = build(sharded, 0, 2);
+  const auto& regions = schedule.regions();
+  EXPECT_EQ(std::count(regions.begin(), regions.end(), "ring_all_gather"), 4);
+  EXPECT_EQ(std::count(regions.begin(), regions.end(), "ring_reduce_scatter"), 0);
+}
+
+TEST(Stack, AForwardPassAloneLeavesTheTensorsOfTheLastLayerOfEachKind) {
+  Stack forward = stack(1);
+  forward.softmax = &find_method("ring_attention_softmax");
+  forward.shape.layers = {Attention::linear, Attention::linear, Attention::softmax};
+  EXPECT_TRUE(forward.leaves_tensors(0));
+  forward.has_backward = false;
+  EXPECT_FALSE(forward.leaves_tensors(0));
+  EXPECT_TRUE(forward.leaves_tensors(1));
+  EXPECT_TRUE(forward.leaves_tensors(2));
+  EXPECT_EQ(3 * forward.flops_per_token(5), forward.shape.flops_per_token(5, false));
+}
+
 TEST(Stack, ShardedWeightsAreGatheredOnceAPassAndNotAgainAtTheTurn) {
   Stack sharded = stack(4);
   sharded.shards_weights = true;
@@ -87,6 +125,8 @@ TEST(Stack, RefusesMethodsThatMoveTokensOrKeepOtherHeads) {
   heads.softmax = &find_method("ulysses_softmax");
   EXPECT_NE(unsupported(heads, 2).reason().find("keeps the output"), std::string::npos);
   EXPECT_FALSE(unsupported(stack(1), 2));
+  heads.has_backward = false;
+  EXPECT_FALSE(unsupported(heads, 2)) << "nothing is kept for a backward pass";
 }
 
 TEST(ModelShape, CountsWeightsAndFlops) {
