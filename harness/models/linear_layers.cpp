@@ -38,9 +38,11 @@ using Numbers = std::vector<double>;
 struct LayerSlices {
   std::map<std::string, Slice> by_name;
 
-  LayerSlices(const RankTensors& tensors, const LayerShape& shape, int layer, bool has_gradients) {
+  /// `held` is the number of ranks whose tokens a rank has the tensors of: 1 or all.
+  LayerSlices(const RankTensors& tensors, const LayerShape& shape, int layer, bool has_gradients, int held) {
     const auto add = [&](const std::string& name, const std::string& buffer, std::int64_t width) {
-      by_name[name] = tensors.find(buffer, shape.tokens * shape.heads * width);
+      const Slice all = tensors.find(buffer, held * shape.tokens * shape.heads * width);
+      by_name[name] = held == 1 ? all : all.block(tensors.rank(), held);
     };
     add("q", layer_buffer("q", layer), shape.d_k);
     add("k", layer_buffer("k", layer), shape.d_k);
@@ -62,7 +64,8 @@ class LayerRun {
  public:
   LayerRun(const SampledRun& run, int layer) : run_(run), layer_(layer), shape_(run.share(layer)) {
     for (const RankTensors& tensors : run.ranks)
-      slices_.emplace_back(tensors, shape_, layer, run.has_gradients(layer));
+      slices_.emplace_back(tensors, shape_, layer, run.has_gradients(layer),
+                           run.stack().runs_whole() ? run.problem.ranks : 1);
     states_ = incoming(true);
     if (run.has_gradients(layer)) d_states_ = incoming(false);
   }

@@ -44,13 +44,31 @@ struct RawModels {
 const Choices<Scope> scope_choices{
     {"dp", Scope::data_parallel}, {"split", Scope::no_exchange}, {"full", Scope::full}};
 
-/// Methods of one kind of attention that exchange something and keep contiguous tokens.
+/// Methods of one kind of attention that exchange something and keep contiguous tokens, without
+/// `whole`.
 std::vector<std::string> cut_methods(Attention attention) {
   std::vector<std::string> names;
   for (const SpMethod* method : sp_methods())
     if (method->attention == attention && method->sequence == Sequence::cut &&
         keeps_contiguous_tokens(*method))
       names.push_back(method->name);
+  return names;
+}
+
+/// The registered method of this name, or `whole`.
+const SpMethod& method_of(const std::string& name) {
+  return name == whole_sequence().name ? whole_sequence() : find_method(name);
+}
+
+/// The names that --methods stands for in a model. `all` has `whole` where no backward pass is run.
+std::vector<std::string> methods_of(const RawModels& raw, const ModelShape& shape, bool has_backward) {
+  const bool has_linear = shape.softmax_layers() < shape.count();
+  std::vector<std::string> known = cut_methods(has_linear ? Attention::linear : Attention::softmax);
+  const bool is_all = raw.methods == std::vector<std::string>{"all"};
+  if (has_linear && !(is_all && has_backward)) known.push_back(whole_sequence().name);
+  std::vector<std::string> names = resolve_names("method", raw.methods, known), by_scans = names;
+  std::erase(by_scans, whole_sequence().name);
+  require_scans(raw.scans, by_scans);
   return names;
 }
 
@@ -100,7 +118,7 @@ class Groups {
     if (asks(Scope::data_parallel) && asked.stack.shape.softmax_layers() == 0)
       add(asked, "local", Mode::overlapped, "");
     for (const std::string& name : names)
-      for (const std::string& scan : scans_of(find_method(name), raw_.scans)) {
+      for (const std::string& scan : scans_of(method_of(name), raw_.scans)) {
         if (asks(Scope::no_exchange)) add(asked, name, Mode::compute_only, scan);
         if (asks(Scope::full)) add(asked, name, Mode::overlapped, scan);
       }
@@ -117,7 +135,7 @@ class Groups {
     stack.layer.mode = mode;
     stack.layer.scan = scan;
     const int softmax_layers = stack.shape.softmax_layers();
-    if (softmax_layers < stack.shape.count()) stack.linear = &find_method(name);
+    if (softmax_layers < stack.shape.count()) stack.linear = &method_of(name);
     if (softmax_layers > 0) stack.softmax = &find_method(stack.linear == nullptr ? name : asked.softmax);
     auto one = model_workload(stack, peak_flops_, asked.sequence);
     if (names_of_rows_.insert(one->axes().folded(in_name)).second) all_.back().push_back(std::move(one));
@@ -197,6 +215,8 @@ void print_list() {
   for (const SpMethod* method : sp_methods())
     if (method->sequence == Sequence::cut && keeps_contiguous_tokens(*method))
       fmt::print("  {:<25} {:<8} {}\n", method->name, to_string(method->attention), method->summary);
+  const SpMethod& whole = whole_sequence();
+  fmt::print("  {:<25} {:<8} {}\n", whole.name, to_string(whole.attention), whole.summary);
 }
 
 /// True if tensors are bf16 on these executors. Throws UsageError if some are on GPUs and some not.
@@ -229,13 +249,9 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
   options.longest_name = longest_of(names_of(sp_methods()));
   const Dtype dtype = takes_bf16(common.executors()) ? Dtype::bf16 : Dtype::f32;
   Groups groups(own);
-  for (const ModelShape& shape : shapes) {
-    const bool has_linear = shape.softmax_layers() < shape.count();
-    const auto names = resolve_names("method", own.methods,
-                                     cut_methods(has_linear ? Attention::linear : Attention::softmax));
-    require_scans(own.scans, names);
-    for (const Asked& asked : models_of(own, shape, dtype)) groups.add(asked, names);
-  }
+  for (const ModelShape& shape : shapes)
+    for (const Asked& asked : models_of(own, shape, dtype))
+      groups.add(asked, methods_of(own, shape, asked.stack.has_backward));
   return common.with_cases(groups.all());
 }
 

@@ -4,11 +4,14 @@
 #include <utility>
 #include <vector>
 
+#include "sp_methods/models/whole_sequence.hpp"
+
 namespace baton {
 
 Block::Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
              std::int64_t tokens, const std::string& label, bool keeps)
-    : schedule_(schedule),
+    : runs_whole_(&method == &whole_sequence()),
+      schedule_(schedule),
       shape_(shape),
       kind_(kind),
       method_(method),
@@ -16,7 +19,7 @@ Block::Block(Schedule& schedule, const ModelShape& shape, Attention kind, const 
       tokens_(tokens),
       label_(label),
       keeps_(keeps) {
-  layer_.share = shape.share(kind, tokens);
+  layer_.share = shape.share(kind, runs_whole_ ? tokens * schedule.ranks() : tokens);
   if (keeps) layer_.saved = std::make_shared<std::map<std::string, Slice>>();
 }
 
@@ -67,16 +70,23 @@ Slice Block::record_norm(const Slice& x, const PlacedWeight& weight) {
 }
 
 void Block::record_projections(const LayerWeights& weights, const Slice& x) {
-  const Slice n = record_norm(x, weights["norm"]);
-  const auto make = [&](const char* name, const char* weight) {
+  const Slice all = schedule_.scratch("normed", layer_.share.tokens * shape_.width, layer_.dtype);
+  const Slice own = runs_whole_ ? all.block(schedule_.rank(), schedule_.ranks()) : all;
+  record<RmsNorm>(schedule_, rows(shape_.width), {x, weights["norm"].slice, own});
+  const auto make = [&](const char* name, const char* weight, const Slice& n) {
     project(kept(name, weights[weight].weight.columns), n, weights[weight]);
   };
-  make("q", "query");
-  make("k", "key");
-  make("v", "value");
-  if (shape_.gates_output(kind_)) make("u", "output_gate");
+  if (runs_whole_) {
+    if (shape_.gates_output(kind_)) make("u", "output_gate", own);
+    gather_rows(schedule_, all);
+    tokens_ = layer_.share.tokens;
+  }
+  make("q", "query", all);
+  make("k", "key", all);
+  make("v", "value", all);
+  if (shape_.gates_output(kind_) && !runs_whole_) make("u", "output_gate", all);
   if (!shape_.has_gates(kind_)) return;
-  make("t", "gate_down");
+  make("t", "gate_down", all);
   const std::int64_t keys = shape_.heads * shape_.d_k;
   const Slice z = working("z", keys);
   project(z, kept("t"), weights["gate_up"]);
@@ -108,6 +118,10 @@ void Block::record_forward(const LayerWeights& weights, const Slice& x, const Sl
   layer_.pass = Pass::forward;
   const Slice g = shape_.has_gates(kind_) ? kept("g") : Slice{};
   method_.build(schedule_, layer_, {.q = kept("q"), .k = kept("k"), .v = kept("v"), .g = g, .o = o});
+  if (runs_whole_) {
+    tokens_ /= schedule_.ranks();
+    kept_["o"] = o.block(schedule_.rank(), schedule_.ranks());
+  }
   const Slice h = kept("h", shape_.width);
   project(h, record_output(weights), weights["output"], x);
   const Slice n = record_norm(h, weights["mlp_norm"]);

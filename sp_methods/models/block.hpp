@@ -70,12 +70,14 @@ class Block {
                                          const Slice& d_h, Slice& d_gate);
   Slice record_gates_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_g);
 
+  /// True if the mixer runs over the tokens of all ranks (whole_sequence.hpp).
+  bool runs_whole_;
   Schedule& schedule_;
   const ModelShape& shape_;
   Attention kind_;
   const SpMethod& method_;
   Layer layer_;
-  std::int64_t tokens_;
+  std::int64_t tokens_;  // of the rows that are worked on: this rank's, or those of all ranks
   std::string label_;
   bool keeps_;
   std::map<std::string, Slice> kept_;

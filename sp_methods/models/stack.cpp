@@ -253,11 +253,13 @@ std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split
   const auto exchange = stack.method(kind).claim(layer, split);
   if (!exchange) return std::nullopt;
   const std::int64_t shard = stack.weight_count(kind, split.ranks) / split.ranks;
+  const std::int64_t rows = stack.runs_whole() ? stack.tokens * stack.shape.width : 0;
   const std::int64_t gathers = !stack.has_backward || layers == 1 ? layers : 2 * layers - 2;
   const std::int64_t scatters = stack.has_backward ? layers : 0;
   // Weights travel in their own type, and gradients are sums in f32.
   const std::int64_t message = shard * (gathers * bytes_of(stack.layer.dtype) + scatters * element_bytes);
-  return layers * exchange->sent_bytes + (stack.shards_weights ? (split.ranks - 1) * message : 0);
+  return layers * (exchange->sent_bytes + (split.ranks - 1) * rows * bytes_of(stack.layer.dtype)) +
+         (stack.shards_weights ? (split.ranks - 1) * message : 0);
 }
 
 Schedule build(const Stack& stack, int rank, int ranks, int ranks_per_node) {

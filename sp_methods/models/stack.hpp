@@ -22,6 +22,7 @@
 #include <string>
 
 #include "sp_methods/models/shape.hpp"
+#include "sp_methods/models/whole_sequence.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
@@ -29,7 +30,8 @@ namespace baton {
 /// A model whose layers run under sequence-parallel methods.
 struct Stack {
   ModelShape shape;
-  /// The method of linear layers; null if there are none. It must keep contiguous tokens.
+  /// The method of linear layers, or `whole`; null if there are none. It must keep contiguous
+  /// tokens.
   const SpMethod* linear = nullptr;
   /// The method of softmax layers; null if there are none. It must keep contiguous tokens.
   const SpMethod* softmax = nullptr;
@@ -46,6 +48,8 @@ struct Stack {
 
   Pass pass() const { return has_backward ? Pass::both : Pass::forward; }
   const SpMethod& method(Attention kind) const { return kind == Attention::linear ? *linear : *softmax; }
+  /// True if every rank has the tensors of linear attention of all tokens.
+  bool runs_whole() const { return linear == &whole_sequence(); }
   /// The method that the rows of the stack are named after: that of linear layers if there are
   /// some.
   const SpMethod& first_method() const { return linear != nullptr ? *linear : *softmax; }
@@ -76,7 +80,8 @@ bool keeps_contiguous_tokens(const SpMethod& method);
 /// The reason why a method of this stack cannot run on `ranks` ranks; empty if all can.
 Refusal unsupported(const Stack& stack, int ranks);
 
-/// The bytes that the busiest rank sends, made of the claims of the layers' method and, where
+/// The bytes that the busiest rank sends, made of the claims of the layers' method, or the hidden
+/// states that each layer gathers, and, where
 /// weights are sharded, of a share of a layer's weights for each of P - 1 messages: to gather each
 /// layer twice but for the last two, and to scatter the gradients of each; or in a forward pass
 /// alone to gather each once. Empty for layers of several kinds, whose busiest ranks may differ,

@@ -61,6 +61,16 @@ class ModelBench(unittest.TestCase):
                          [(1, 64, 64, 0), (1, 128, 128, 0), (2, 64, 32, 0), (2, 128, 64, 0)])
         self.assertIn("65 tokens have no 2 equal shares", run("--ranks", "2", "--sequence", "65", "--methods", "zeco", code=6))
 
+    def test_the_whole_sequence_may_run_on_every_rank_forward_only(self):
+        asked = ("--ranks", "2", "--methods", "whole,zeco", "--lines", "full")
+        for tokens in ("40", "8192"):  # by the oracle, and part by part
+            found = records(*asked, "--pass", "forward", "--tokens", tokens)
+            self.assertEqual([(one["name"], one["wrong"]) for one in found], [("whole", 0), ("zeco", 0)])
+            self.assertEqual(found[0]["sent_bytes"], 2 * int(tokens) * 128 * 4)
+        self.assertIn("the whole sequence is run forward only", run(*asked, "--tokens", "40", "-n", "3"))
+        self.assertNotIn("whole", run("--ranks", "2", "--methods", "all", "--dry-run"))
+        self.assertIn("whole", run("--ranks", "2", "--methods", "all", "--pass", "forward", "--dry-run"))
+
     def test_rows_have_tokens_per_second_and_utilisation(self):
         text = run("--ranks", "2", "--tokens", "40", "--methods", "zeco", "--launches", "1", "-n", "3", "--peak", "0.01")
         for word in ("tokens/s", "MFU", "time over dp", "exposed", "memory", "tiny: 2 layers of width 128"):

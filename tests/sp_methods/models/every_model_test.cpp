@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of width 128 against the model in double precision over all tokens: outputs and all
 // gradients, or outputs alone, under every registered method that keeps contiguous tokens, those of
-// tomorrow included; and the same rounds part by part.
+// tomorrow included, and under `whole`; and the same rounds part by part.
 //
 //   every_model_test local|mpi|nccl|peer [GoogleTest's flags]
 #include <fmt/format.h>
@@ -119,6 +119,7 @@ void add_forward(std::vector<Problem>& all, const Stack& plain, int ranks) {
 std::vector<Problem> problems(const std::string& executor) {
   const bool is_local = executor == "local";
   std::vector<Problem> all;
+  for (const int ranks : {1, 2, 3, 4}) add_forward(all, stack_of(whole_sequence(), Mode::overlapped), ranks);
   for (const SpMethod* method : sp_methods()) {
     if (!keeps_contiguous_tokens(*method)) continue;
     const bool is_linear = method->attention == Attention::linear;

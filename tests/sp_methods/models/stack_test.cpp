@@ -116,6 +116,31 @@ TEST(Stack, NoStateSharesAGroupOfNcclWithShardedWeights) {
   }
 }
 
+TEST(Stack, TheWholeSequenceIsRunForwardOnly) {
+  Stack whole = stack(2);
+  whole.linear = &whole_sequence();
+  EXPECT_EQ(unsupported(whole, 2).reason(), "the whole sequence is run forward only");
+  whole.has_backward = false;
+  EXPECT_FALSE(unsupported(whole, 2));
+  whole.layer.mode = Mode::compute_only;
+  EXPECT_TRUE(unsupported(whole, 2)) << "other ranks' rows would be missing";
+}
+
+TEST(Stack, OnlyTheMixerOfLinearLayersRunsTheWholeSequence) {
+  Stack whole = stack(1);
+  whole.linear = &whole_sequence();
+  whole.has_backward = false;
+  whole.layer.dtype = Dtype::bf16;
+  const Schedule schedule = build(whole, 1, 4);
+  EXPECT_EQ(schedule.buffer("q_0").count, 4 * 32 * whole.shape.heads * whole.shape.d_k);
+  EXPECT_EQ(schedule.buffer("u_0").count, 32 * whole.shape.heads * whole.shape.d_v);
+  EXPECT_EQ(schedule.buffer("a_0").count, 32 * whole.shape.mlp);
+  std::int64_t sent = 0;
+  for (const Step& step : schedule.steps())
+    if (step.verb == Verb::send) sent += step.reads[0].bytes();
+  EXPECT_EQ(sent, 3 * 32 * whole.shape.width * 2);
+}
+
 TEST(Stack, RefusesMethodsThatMoveTokensOrKeepOtherHeads) {
   Stack moved = stack(1);
   moved.linear = &find_method("zeco_zigzag");
