@@ -2,7 +2,7 @@
 // Layers of linear attention of a model that has run, and the states that ranks exchanged for them,
 // at any size: each rank compares its tokens with the recurrence from the state that must come in.
 //
-//   for each layer; and for the gradients of the first, which are there after a round:
+//   for each layer whose tensors are there after a round, and for the gradients of the first:
 //     every rank's map of states, of all heads, from its keys, values and gates
 //     gather the maps; the state before a rank is the fold of the maps before it
 //     first tokens, all heads:  o (dq) by the recurrence from that state
@@ -34,20 +34,22 @@ constexpr double of_few_tokens = 4;
 
 using Numbers = std::vector<double>;
 
-/// One layer's tensors on one rank. Only the first layer has gradients.
+/// One layer's tensors on one rank.
 struct LayerSlices {
   std::map<std::string, Slice> by_name;
 
-  LayerSlices(const RankTensors& tensors, const LayerShape& shape, int layer) {
+  /// `held` is the number of ranks whose tokens a rank has the tensors of: 1 or all.
+  LayerSlices(const RankTensors& tensors, const LayerShape& shape, int layer, bool has_gradients, int held) {
     const auto add = [&](const std::string& name, const std::string& buffer, std::int64_t width) {
-      by_name[name] = tensors.find(buffer, shape.tokens * shape.heads * width);
+      const Slice all = tensors.find(buffer, held * shape.tokens * shape.heads * width);
+      by_name[name] = held == 1 ? all : all.block(tensors.rank(), held);
     };
     add("q", layer_buffer("q", layer), shape.d_k);
     add("k", layer_buffer("k", layer), shape.d_k);
     add("v", layer_buffer("v", layer), shape.d_v);
     add("g", layer_buffer("g", layer), shape.gate_width());
     add("o", layer_buffer("o", layer), shape.d_v);
-    if (layer > 0) return;
+    if (!has_gradients) return;
     for (const char* name : {"dq", "dk"}) add(name, name, shape.d_k);
     for (const char* name : {"d_o", "dv"}) add(name, name, shape.d_v);
     add("dg", "dg", shape.gate_width());
@@ -61,9 +63,11 @@ struct LayerSlices {
 class LayerRun {
  public:
   LayerRun(const SampledRun& run, int layer) : run_(run), layer_(layer), shape_(run.share(layer)) {
-    for (const RankTensors& tensors : run.ranks) slices_.emplace_back(tensors, shape_, layer);
+    for (const RankTensors& tensors : run.ranks)
+      slices_.emplace_back(tensors, shape_, layer, run.has_gradients(layer),
+                           run.stack().runs_whole() ? run.problem.ranks : 1);
     states_ = incoming(true);
-    if (layer == 0) d_states_ = incoming(false);
+    if (run.has_gradients(layer)) d_states_ = incoming(false);
   }
 
   void compare(Comparison& into) const;
@@ -201,11 +205,9 @@ void LayerRun::compare_part(std::size_t rank, const Part& part, Comparison& into
 
 void LayerRun::compare(Comparison& into) const {
   const std::int64_t few = std::min(border_tokens, shape_.tokens), end = shape_.tokens - few;
-  const auto layers = static_cast<std::uint64_t>(run_.stack().shape.count());
-  const std::uint64_t seed = run_.problem.seed;
-  const bool is_drawn = layer_ == 0 || seed % layers == static_cast<std::uint64_t>(layer_);
+  const bool is_drawn = run_.is_drawn(layer_);
   const auto head =
-      static_cast<std::int64_t>(mixed(seed + layer_) % static_cast<std::uint64_t>(shape_.heads));
+      static_cast<std::int64_t>(mixed(run_.problem.seed + layer_) % static_cast<std::uint64_t>(shape_.heads));
   std::vector<std::int64_t> heads;
   for (std::int64_t i = 0; i < shape_.heads; ++i) heads.push_back(i);
   const double tolerance = run_.attention_tolerance();
@@ -225,8 +227,7 @@ void LayerRun::compare(Comparison& into) const {
 
 Comparison compare_linear_layers(const SampledRun& run) {
   Comparison all;
-  for (int layer = 0; layer < run.stack().shape.count(); ++layer) {
-    if (run.stack().shape.layers[layer] != Attention::linear) continue;
+  for (const int layer : run.layers(Attention::linear)) {
     Comparison one;
     LayerRun(run, layer).compare(one);
     all = sum(std::move(all), one);

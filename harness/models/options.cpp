@@ -25,6 +25,7 @@ namespace {
 struct Asked {
   Stack stack;
   std::string softmax;
+  std::int64_t sequence = 0;
 };
 
 /// The bench's own flags as the user wrote them. A size of 0 is the model's.
@@ -43,13 +44,31 @@ struct RawModels {
 const Choices<Scope> scope_choices{
     {"dp", Scope::data_parallel}, {"split", Scope::no_exchange}, {"full", Scope::full}};
 
-/// Methods of one kind of attention that exchange something and keep contiguous tokens.
+/// Methods of one kind of attention that exchange something and keep contiguous tokens, without
+/// `whole`.
 std::vector<std::string> cut_methods(Attention attention) {
   std::vector<std::string> names;
   for (const SpMethod* method : sp_methods())
     if (method->attention == attention && method->sequence == Sequence::cut &&
         keeps_contiguous_tokens(*method))
       names.push_back(method->name);
+  return names;
+}
+
+/// The registered method of this name, or `whole`.
+const SpMethod& method_of(const std::string& name) {
+  return name == whole_sequence().name ? whole_sequence() : find_method(name);
+}
+
+/// The names that --methods stands for in a model. `all` has `whole` where no backward pass is run.
+std::vector<std::string> methods_of(const RawModels& raw, const ModelShape& shape, bool has_backward) {
+  const bool has_linear = shape.softmax_layers() < shape.count();
+  std::vector<std::string> known = cut_methods(has_linear ? Attention::linear : Attention::softmax);
+  const bool is_all = raw.methods == std::vector<std::string>{"all"};
+  if (has_linear && !(is_all && has_backward)) known.push_back(whole_sequence().name);
+  std::vector<std::string> names = resolve_names("method", raw.methods, known), by_scans = names;
+  std::erase(by_scans, whole_sequence().name);
+  require_scans(raw.scans, by_scans);
   return names;
 }
 
@@ -78,7 +97,11 @@ std::vector<Asked> models_of(const RawModels& raw, const ModelShape& shape, Dtyp
   first.stack.shards_weights = raw.fsdp;
   first.stack.has_head = raw.head;
   first.stack.has_optimizer = raw.optimizer;
-  return raw.layers.points(first);
+  std::vector<Asked> models = raw.layers.points(first);
+  const auto is_forward = [](const Asked& one) { return !one.stack.has_backward; };
+  if (raw.optimizer && std::any_of(models.begin(), models.end(), is_forward))
+    throw UsageError("--optimizer: a forward pass alone makes no gradients");
+  return models;
 }
 
 /// Makes comparison groups, and no row twice.
@@ -95,7 +118,7 @@ class Groups {
     if (asks(Scope::data_parallel) && asked.stack.shape.softmax_layers() == 0)
       add(asked, "local", Mode::overlapped, "");
     for (const std::string& name : names)
-      for (const std::string& scan : scans_of(find_method(name), raw_.scans)) {
+      for (const std::string& scan : scans_of(method_of(name), raw_.scans)) {
         if (asks(Scope::no_exchange)) add(asked, name, Mode::compute_only, scan);
         if (asks(Scope::full)) add(asked, name, Mode::overlapped, scan);
       }
@@ -112,9 +135,9 @@ class Groups {
     stack.layer.mode = mode;
     stack.layer.scan = scan;
     const int softmax_layers = stack.shape.softmax_layers();
-    if (softmax_layers < stack.shape.count()) stack.linear = &find_method(name);
+    if (softmax_layers < stack.shape.count()) stack.linear = &method_of(name);
     if (softmax_layers > 0) stack.softmax = &find_method(stack.linear == nullptr ? name : asked.softmax);
-    auto one = model_workload(stack, peak_flops_);
+    auto one = model_workload(stack, peak_flops_, asked.sequence);
     if (names_of_rows_.insert(one->axes().folded(in_name)).second) all_.back().push_back(std::move(one));
   }
 
@@ -165,9 +188,15 @@ void declare(Flags& flags, RawModels& raw) {
   raw.layers.add<int>("groups", {1}, [](Asked& one, int groups) { one.stack.layer.groups = groups; })
       .range(1, 4096);
   flags.begin(FlagGroup::sizes);
-  raw.layers.add<std::int64_t>("tokens", {256}, [](Asked& one, auto tokens) { one.stack.tokens = tokens; })
-      .tokens();
+  Flag tokens =
+      raw.layers.add<std::int64_t>("tokens", {256}, [](Asked& one, auto count) { one.stack.tokens = count; });
+  Flag sequence = raw.layers.add<std::int64_t>("sequence", {0}, [](Asked& one, auto count) {
+    if (count > 0) one.stack.tokens = one.sequence = count;
+  });
+  sequence.tokens().excludes(tokens.tokens());
   flags.begin(FlagGroup::what);
+  raw.layers.add("pass", {"both"}, {"forward", "both"},
+                 [](Asked& one, const std::string& word) { one.stack.has_backward = word == "both"; });
   flags.add("--fsdp", raw.fsdp,
             "shard the weights: those of a layer are gathered while the layer before it runs, and gradients "
             "are reduce-scattered");
@@ -190,6 +219,8 @@ void print_list() {
   for (const SpMethod* method : sp_methods())
     if (method->sequence == Sequence::cut && keeps_contiguous_tokens(*method))
       fmt::print("  {:<25} {:<8} {}\n", method->name, to_string(method->attention), method->summary);
+  const SpMethod& whole = whole_sequence();
+  fmt::print("  {:<25} {:<8} {}\n", whole.name, to_string(whole.attention), whole.summary);
 }
 
 /// True if tensors are bf16 on these executors. Throws UsageError if some are on GPUs and some not.
@@ -206,9 +237,10 @@ bool takes_bf16(const std::vector<std::string>& executors) {
 
 std::optional<Options> parse_model_options(int argc, char** argv) {
   CommonOptions common("model_bench",
-                       "Times the blocks of a model, forward and backward, under each sequence-parallel "
-                       "method. Every result is verified.",
+                       "Times the blocks of a model, forward and backward or forward alone, under each "
+                       "sequence-parallel method. Every result is verified.",
                        "  model_bench --methods zeco,lasp2 --tokens 512 --launches 3\n"
+                       "  model_bench --pass forward --sequence 1K,2K --ranks 1,2\n"
                        "  model_bench --model gla-1b-h16 --layers 1 --lines dp,full");
   Options& options = common.options();
   RawModels own(common.flags());
@@ -221,13 +253,9 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
   options.longest_name = longest_of(names_of(sp_methods()));
   const Dtype dtype = takes_bf16(common.executors()) ? Dtype::bf16 : Dtype::f32;
   Groups groups(own);
-  for (const ModelShape& shape : shapes) {
-    const bool has_linear = shape.softmax_layers() < shape.count();
-    const auto names = resolve_names("method", own.methods,
-                                     cut_methods(has_linear ? Attention::linear : Attention::softmax));
-    require_scans(own.scans, names);
-    for (const Asked& asked : models_of(own, shape, dtype)) groups.add(asked, names);
-  }
+  for (const ModelShape& shape : shapes)
+    for (const Asked& asked : models_of(own, shape, dtype))
+      groups.add(asked, methods_of(own, shape, asked.stack.has_backward));
   return common.with_cases(groups.all());
 }
 

@@ -51,6 +51,13 @@ std::vector<double> RankTensors::of_head(const Slice& tensor, std::int64_t row, 
   return {values.begin(), values.end()};
 }
 
+std::vector<int> SampledRun::layers(Attention kind) const {
+  std::vector<int> found;
+  for (int layer = 0; layer < stack().shape.count(); ++layer)
+    if (stack().shape.layers[layer] == kind && stack().leaves_tensors(layer)) found.push_back(layer);
+  return found;
+}
+
 double SampledRun::attention_tolerance() const {
   return layer_tolerance(stack().layer.dtype, wire_roundoff, problem.ranks);
 }

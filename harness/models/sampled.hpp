@@ -58,6 +58,18 @@ struct SampledRun {
   double wire_roundoff = 0;
 
   const Stack& stack() const { return problem.stack; }
+  /// True if the gradients of a layer's attention are there: later work overwrites those of all
+  /// layers but the first.
+  bool has_gradients(int layer) const { return layer == 0 && stack().has_backward; }
+  /// True for a layer one head of which is compared over all tokens: the first, and a drawn one. In
+  /// a forward pass alone later layers overwrite the tensors of earlier ones, and every layer that
+  /// is compared at all is one.
+  bool is_drawn(int layer) const {
+    const auto layers = static_cast<std::uint64_t>(stack().shape.count());
+    return layer == 0 || !stack().has_backward || problem.seed % layers == static_cast<std::uint64_t>(layer);
+  }
+  /// The layers of a kind whose tensors are there after a round.
+  std::vector<int> layers(Attention kind) const;
   LayerShape share(int layer) const {
     return stack().shape.share(stack().shape.layers[layer], stack().tokens);
   }

@@ -2,7 +2,8 @@
 // Sharded weights of a model that has run, at any size: what ranks gathered, and the gradients that
 // they added up.
 //
-//   for the layers whose memory no other layer has taken since, the first two:
+//   for the layers whose memory no other layer has taken since, the first two, or the last two of a
+//   forward pass alone:
 //     runs of every rank's shard:  gathered weights are those that were drawn
 //                                  a rank's gradients are the sums over the ranks
 #include "harness/models/shards.hpp"
@@ -108,10 +109,12 @@ void Shards::compare_gradients(Comparison& into) const {
 Comparison compare_shards(const SampledRun& run) {
   Comparison found;
   if (!run.stack().shards_weights) return found;
-  for (int layer = 0; layer < std::min(2, run.stack().shape.count()); ++layer) {
+  const int count = run.stack().shape.count(), compared = std::min(2, count);
+  const int first = run.stack().has_backward ? 0 : count - compared;
+  for (int layer = first; layer < first + compared; ++layer) {
     const Shards shards{run, layer};
     shards.compare_weights(found);
-    shards.compare_gradients(found);
+    if (run.stack().has_backward) shards.compare_gradients(found);
   }
   return found;
 }

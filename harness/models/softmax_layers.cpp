@@ -56,7 +56,7 @@ class SharedKeys {
     Numbers k, v;
   };
 
-  bool has_gradients() const { return layer_ == 0; }
+  bool has_gradients() const { return run_.has_gradients(layer_); }
   std::string buffer(const char* name) const { return layer_buffer(name, layer_); }
   Slice slice(const RankTensors& tensors, const std::string& name, std::int64_t heads,
               std::int64_t width) const {
@@ -241,8 +241,7 @@ void SharedKeys::compare_sums(Comparison& into) const {
 
 Comparison compare_softmax_layers(const SampledRun& run) {
   Comparison all;
-  for (int layer = 0; layer < run.stack().shape.count(); ++layer) {
-    if (run.stack().shape.layers[layer] != Attention::softmax) continue;
+  for (const int layer : run.layers(Attention::softmax)) {
     Comparison one;
     SharedKeys(run, layer).compare(one);
     all = sum(std::move(all), one);

@@ -42,7 +42,7 @@ class WholeHeads {
            reference_attention(problem_, Attention::linear, rows, 0, run_.work), into);
     into.heads = {head_ * group_};
     into.tokens = share_.tokens;
-    if (layer_ > 0) return;
+    if (!run_.has_gradients(layer_)) return;
     const AttentionRows d =
         reference_attention_backward(problem_, Attention::linear, rows, gathered("d_o"), 0, run_.work).of;
     for (const auto& [name, right] :
@@ -77,8 +77,10 @@ class WholeHeads {
   }
   Numbers of_rank(const RankTensors& rank, const std::string& name, const std::string& buffer) const {
     const auto [own, row] = part(name);
-    const Slice slice = rank.find(buffer, share_.tokens * row);
-    if (slice.empty()) return {};
+    const int held = run_.stack().runs_whole() ? run_.problem.ranks : 1;
+    const Slice all = rank.find(buffer, held * share_.tokens * row);
+    if (all.empty()) return {};
+    const Slice slice = held == 1 ? all : all.block(rank.rank(), held);
     const auto values = rank.columns(slice, row, {&own, 1}).front();
     return {values.begin(), values.end()};
   }
@@ -143,9 +145,7 @@ bool has_whole_heads(const Stack& stack) {
 }
 
 Comparison compare_whole_heads(const SampledRun& run) {
-  std::vector<int> linear;
-  for (int layer = 0; layer < run.stack().shape.count(); ++layer)
-    if (run.stack().shape.layers[layer] == Attention::linear) linear.push_back(layer);
+  const std::vector<int> linear = run.layers(Attention::linear);
   Comparison all;
   for (const int layer : std::set{linear.front(), linear[run.problem.seed % linear.size()], linear.back()}) {
     Comparison one;

@@ -31,7 +31,8 @@ std::string key_of(const ModelShape& shape) {
 
 class ModelWorkload : public Workload {
  public:
-  ModelWorkload(Stack stack, double peak_flops) : stack_(std::move(stack)), peak_flops_(peak_flops) {}
+  ModelWorkload(Stack stack, double peak_flops, std::int64_t sequence)
+      : stack_(std::move(stack)), peak_flops_(peak_flops), sequence_(sequence) {}
 
   std::string name() const override { return stack_.first_method().name; }
   std::int64_t state_bytes() const override { return state_rows() * stack_.shape.linear.d_v * element_bytes; }
@@ -60,6 +61,7 @@ class ModelWorkload : public Workload {
   }
   Comparison compare(const Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
                      Oracles& oracles) const override;
+  std::shared_ptr<const Workload> sized(int ranks) const override;
   std::shared_ptr<const Workload> reduced(int ranks) const override;
 
   double payload_bytes(int) const override { return 0; }
@@ -87,6 +89,7 @@ class ModelWorkload : public Workload {
 
   Stack stack_;
   double peak_flops_;
+  std::int64_t sequence_;  // the tokens of all ranks; 0 if those of a rank are given
 };
 
 /// Words for the parts of a model beside its blocks: sharded weights, head, optimizer.
@@ -101,7 +104,18 @@ std::string ModelWorkload::beside() const {
   return words;
 }
 
-Refusal ModelWorkload::unsupported(int ranks) const { return baton::unsupported(stack_, ranks); }
+Refusal ModelWorkload::unsupported(int ranks) const {
+  if (sequence_ % ranks != 0)
+    return fmt::format("{} tokens have no {} equal shares, and models pad none", sequence_, ranks);
+  return baton::unsupported(stack_, ranks);
+}
+
+std::shared_ptr<const Workload> ModelWorkload::sized(int ranks) const {
+  if (sequence_ == 0) return nullptr;
+  Stack share = stack_;
+  share.tokens = std::max<std::int64_t>(1, sequence_ / ranks);
+  return model_workload(share, peak_flops_, sequence_);
+}
 
 Comparison ModelWorkload::compare(const Executor& executor, const std::vector<Schedule>& schedules,
                                   std::uint64_t seed, Oracles& oracles) const {
@@ -109,9 +123,10 @@ Comparison ModelWorkload::compare(const Executor& executor, const std::vector<Sc
   if (model_oracle_flop(problem) > most_oracle_flop)
     return compare_sampled(executor, schedules, problem, oracles.team());
   // Methods share what this names: results do not depend on who carries the states.
-  const std::string key = fmt::format(
-      "model {}, {} tokens, {}, {}, {} ranks{}, seed {}", key_of(stack_.shape), stack_.tokens, beside(),
-      to_string(stack_.layer.dtype), problem.ranks, stack_.is_alone() ? " alone" : "", seed);
+  const std::string key =
+      fmt::format("model {}, {} tokens, {}, {}, {}, {} ranks{}, seed {}", key_of(stack_.shape), stack_.tokens,
+                  beside(), to_string(stack_.pass()), to_string(stack_.layer.dtype), problem.ranks,
+                  stack_.is_alone() ? " alone" : "", seed);
   const double bytes = 8.0 * problem.ranks * static_cast<double>(stack_.shape.parameters(stack_.has_head));
   const auto oracle = oracles.get<ModelOracle>(key, bytes, [&] { return ModelOracle(problem); });
   return compare_model(executor, schedules, *oracle);
@@ -162,9 +177,9 @@ AxisValues ModelWorkload::axes() const {
       {"bench", "model", in_record_alone},
       {"name", name(), in_name},
       {"line", to_string(scope()), in_name},
-      {"pass", "both", in_record_alone},
+      {"pass", to_string(stack_.pass()), stack_.has_backward ? in_record_alone : in_all},
       {"mode", stack_.is_alone() ? "compute_only" : "overlapped", in_record_alone},
-      {"direction", "both", in_record_alone},
+      {"direction", to_string(stack_.pass()), in_record_alone},
       {"layout", "contiguous", in_record_alone},
       {"scan", stack_.is_alone() ? "" : scan(), is_scan_asked_for ? in_name : in_record_alone,
        is_scan_asked_for ? "scan:" + scan() : ""},
@@ -173,14 +188,15 @@ AxisValues ModelWorkload::axes() const {
       {"gate", to_string(of.gate), in_record_alone},
       {"gates", "layer", in_record_alone},
       {"dtype", to_string(stack_.layer.dtype), in_record_alone},
-      {"flops_per_token", s.flops_per_token(0, stack_.has_head), in_record_alone},
-      {"flops_per_pair", s.flops_per_token(1, false) - s.flops_per_token(0, false), in_record_alone},
+      {"flops_per_token", stack_.flops_per_token(0), in_record_alone},
+      {"flops_per_pair", stack_.flops_per_token(1) - stack_.flops_per_token(0), in_record_alone},
       {"peak_flops", peak_flops_ > 0 ? AxisValue::Value(peak_flops_) : std::monostate(), in_record_alone},
       {"model", s.name},
       {"layers", s.count(), in_all, layers},
       {"width", s.width},
       {"mlp", s.mlp},
-      {"tokens", stack_.tokens},
+      {"tokens", stack_.tokens, sequence_ > 0 ? in_record_alone : in_all},
+      {"sequence", sequence_},
       {"heads", of.heads},
       {"kv_heads", of.key_heads() == of.heads ? 0 : of.key_heads(), in_record_alone},
       {"d_k", of.d_k},
@@ -198,8 +214,8 @@ const char* to_string(Scope scope) {
   return scope == Scope::data_parallel ? "dp" : scope == Scope::no_exchange ? "split" : "full";
 }
 
-std::shared_ptr<const Workload> model_workload(const Stack& stack, double peak_flops) {
-  return std::make_shared<ModelWorkload>(stack, peak_flops);
+std::shared_ptr<const Workload> model_workload(const Stack& stack, double peak_flops, std::int64_t sequence) {
+  return std::make_shared<ModelWorkload>(stack, peak_flops, sequence);
 }
 
 }  // namespace baton

@@ -17,8 +17,10 @@ const char* to_string(Scope scope);
 
 /// A model under a method as a workload. The scope is that of the stack: `data_parallel` if its
 /// method exchanges nothing, `no_exchange` in mode compute_only, else `full`. `peak_flops` is the
-/// peak flop/s of a rank, 0 if unknown. Keeps references to the stack's methods; ignores
-/// `layer.blocks`, which the case sets.
-std::shared_ptr<const Workload> model_workload(const Stack& stack, double peak_flops);
+/// peak flop/s of a rank, 0 if unknown. A `sequence` other than 0 is the number of tokens of all
+/// ranks, which each number of ranks shares equally. Keeps references to the stack's methods;
+/// ignores `layer.blocks`, which the case sets.
+std::shared_ptr<const Workload> model_workload(const Stack& stack, double peak_flops,
+                                               std::int64_t sequence = 0);
 
 }  // namespace baton

@@ -19,7 +19,8 @@ inline constexpr std::array of_workload = std::to_array<Field>({
      .title = "pass",
      .width = -8,
      .flag = "--pass",
-     .help = "The passes of a layer that a round runs: forward, backward or both.",
+     .help = "The passes of a layer or a model that a round runs: forward, backward or both; of a "
+             "model forward or both.",
      .flag_help = "'all': each of them"},
     {.key = "mode",
      .role = axis,
@@ -264,7 +265,8 @@ inline constexpr std::array of_workload = std::to_array<Field>({
      .flag = "--sequence",
      .absent = "0",
      .help = "The tokens of all ranks together, in place of those of a rank.",
-     .flag_help = "zeros pad them to equal pieces, one a rank or two under zigzag methods"},
+     .flag_help = "zeros pad them to equal pieces, one a rank or two under zigzag methods; "
+                  "models pad none"},
     {.key = "padding",
      .role = result,
      .type = real,

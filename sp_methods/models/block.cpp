@@ -4,21 +4,23 @@
 #include <utility>
 #include <vector>
 
+#include "sp_methods/models/whole_sequence.hpp"
+
 namespace baton {
 
 Block::Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
-             std::int64_t tokens, const std::string& label)
-    : schedule_(schedule),
+             std::int64_t tokens, const std::string& label, bool keeps)
+    : runs_whole_(&method == &whole_sequence()),
+      schedule_(schedule),
       shape_(shape),
       kind_(kind),
       method_(method),
       layer_(std::move(layer)),
-      tokens_(tokens),
-      memory_(schedule, tokens, layer_.dtype, label),
+      memory_(schedule, tokens, layer_.dtype, label, keeps),
       products_(memory_) {
-  layer_.share = shape.share(kind, tokens);
+  layer_.share = shape.share(kind, runs_whole_ ? tokens * schedule.ranks() : tokens);
   layer_.rule = shape.rule(kind);
-  layer_.saved = std::make_shared<std::map<std::string, Slice>>();
+  if (keeps) layer_.saved = std::make_shared<std::map<std::string, Slice>>();
 }
 
 /// Records the norm of x, and returns its rows in working memory.
@@ -29,18 +31,24 @@ Slice Block::record_norm(const Slice& x, const PlacedWeight& weight) {
 }
 
 void Block::record_projections(const LayerWeights& weights, const Slice& x) {
-  const Slice n = record_norm(x, weights["norm"]);
+  const Slice all = schedule_.scratch("normed", share().tokens * shape_.width, layer_.dtype);
+  const Slice own = runs_whole_ ? all.block(schedule_.rank(), schedule_.ranks()) : all;
+  record<RmsNorm>(schedule_, rows(shape_.width), {x, weights["norm"].slice, own});
+  if (shape_.output_gate(kind_) != OutputGate::none)
+    products_.project_through(weights, "output_gate", own, memory_.kept("u", values()));
+  if (runs_whole_) {
+    gather_rows(schedule_, all);
+    memory_.work_on(share().tokens);
+  }
   for (const auto& [name, weight] : {std::pair{"q", "query"}, {"k", "key"}, {"v", "value"}})
     if (is_linear() || *name == 'v')
-      products_.project(memory_.kept(name, weights[weight].weight.columns), n, weights[weight]);
+      products_.project(memory_.kept(name, weights[weight].weight.columns), all, weights[weight]);
     else
-      record_softmax_rows(weights, n, name, weight);
-  if (shape_.output_gate(kind_) != OutputGate::none)
-    products_.project_through(weights, "output_gate", n, memory_.kept("u", values()));
-  if (shape_.has_gates(kind_)) record_gates(weights, n);
+      record_softmax_rows(weights, all, name, weight);
+  if (shape_.has_gates(kind_)) record_gates(weights, all);
   if (!has_rule(Rule::delta)) return;
   const Slice b = memory_.working("b", share().heads);
-  products_.project(b, n, weights["beta"]);
+  products_.project(b, all, weights["beta"]);
   record<Logistic>(schedule_, rows(share().heads), {b, memory_.kept("beta", share().heads)});
 }
 
@@ -58,8 +66,8 @@ Rotation rotation(const SoftmaxLayers& of, const Layer& layer, std::int64_t head
 /// The positions of this rank's tokens.
 Positions Block::positions() const {
   const bool is_alone = layer_.mode == Mode::compute_only || method_.sequence == Sequence::own;
-  if (is_alone) return Positions::run(0, tokens_);
-  return Cut{method_.layout, schedule_.ranks(), tokens_}.positions(schedule_.rank());
+  if (is_alone) return Positions::run(0, tokens());
+  return Cut{method_.layout, schedule_.ranks(), tokens()}.positions(schedule_.rank());
 }
 
 /// Records q or k of softmax attention: a projection, the norm of each head and the rotation.
@@ -73,7 +81,7 @@ void Block::record_softmax_rows(const LayerWeights& weights, const Slice& n, con
   products_.project(row, n, weights[weight]);
   if (is_normed) {
     const Slice normed = turns ? memory_.working("normed_" + name, columns) : memory_.kept(name, columns);
-    record<RmsNorm>(schedule_, {tokens_ * columns / d_k, d_k, norm_epsilon, layer_.dtype},
+    record<RmsNorm>(schedule_, {tokens() * columns / d_k, d_k, norm_epsilon, layer_.dtype},
                     {row, weights[weight + "_norm"].slice, normed});
     row = normed;
   }
@@ -94,7 +102,7 @@ Slice Block::record_softmax_rows_backward(const LayerWeights& weights, const Lay
   }
   if (!shape_.softmax.has_head_norms) return row;
   const Slice raw = memory_.working("d_raw_" + name, columns);
-  record<RmsNormGradients>(schedule_, {tokens_ * columns / d_k, d_k, norm_epsilon, layer_.dtype},
+  record<RmsNormGradients>(schedule_, {tokens() * columns / d_k, d_k, norm_epsilon, layer_.dtype},
                            {memory_.kept("raw_" + name),
                             weights[weight + "_norm"].slice,
                             row,
@@ -158,6 +166,10 @@ void Block::record_forward(const LayerWeights& weights, const Slice& x, const Sl
   attention.o = memory_.kept("o", values());
   layer_.pass = Pass::forward;
   method_.build(schedule_, layer_, attention);
+  if (runs_whole_) {
+    memory_.work_on(tokens() / schedule_.ranks());
+    memory_.keep("o", attention.o.block(schedule_.rank(), schedule_.ranks()));
+  }
   const Slice h = memory_.kept("h", shape_.width);
   products_.project(h, record_output(weights), weights["output"], x);
   const Slice n = record_norm(h, weights["mlp_norm"]);

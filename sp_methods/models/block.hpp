@@ -15,6 +15,7 @@
 // Kept for the backward pass: x, q, k, v, g, beta, u, o, h, a, b, what is between two matrices, what
 // is normed or made gates of, and what the method saves. Made again in it: norms and swiglu, by the
 // kernels that made them. No product is made twice.
+// A forward pass alone keeps nothing: all its tensors are working memory.
 #pragma once
 
 #include <memory>
@@ -33,10 +34,11 @@ namespace baton {
 class Block {
  public:
   /// Makes the block. `layer` has the method's choices, mode, blocks and scan, and the tensors'
-  /// dtype; its share and its pass are set here. Names of kept tensors end in `label`. Everything
-  /// else but `layer` must outlive the block.
+  /// dtype; its share and its pass are set here. Names of kept tensors end in `label`. If `keeps`
+  /// is false, no backward pass follows, and what would be kept is working memory. Everything else
+  /// but `layer` must outlive the block.
   Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
-        std::int64_t tokens, const std::string& label = {});
+        std::int64_t tokens, const std::string& label = {}, bool keeps = true);
 
   /// Sets `out` [tokens, width] from x [tokens, width], which must last until the backward pass.
   void record_forward(const LayerWeights& weights, const Slice& x, const Slice& out);
@@ -45,13 +47,14 @@ class Block {
                        const Slice& d_x);
 
  private:
-  Rows rows(std::int64_t width) const { return {tokens_, width, norm_epsilon, layer_.dtype}; }
+  Rows rows(std::int64_t width) const { return {tokens(), width, norm_epsilon, layer_.dtype}; }
   const LayerShape& share() const { return layer_.share; }
-  Rows value_rows() const { return {tokens_ * share().heads, share().d_v, norm_epsilon, layer_.dtype}; }
+  std::int64_t tokens() const { return memory_.tokens(); }
+  Rows value_rows() const { return {tokens() * share().heads, share().d_v, norm_epsilon, layer_.dtype}; }
   std::int64_t values() const { return share().heads * share().d_v; }
   std::int64_t gates() const { return share().heads * share().gate_width(); }
-  GateRows decay_rows() const { return {tokens_, share().heads, share().gate_width(), layer_.dtype}; }
-  Rows log_gate_rows() const { return {tokens_, gates(), gate_factor, layer_.dtype}; }
+  GateRows decay_rows() const { return {tokens(), share().heads, share().gate_width(), layer_.dtype}; }
+  Rows log_gate_rows() const { return {tokens(), gates(), gate_factor, layer_.dtype}; }
   bool is_linear() const { return kind_ == Attention::linear; }
   bool has_rule(Rule rule) const { return is_linear() && layer_.rule == rule; }
   Positions positions() const;
@@ -73,12 +76,13 @@ class Block {
                                          const Slice& d_o);
   Slice record_gates_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_g);
 
+  /// True if the mixer runs over the tokens of all ranks (whole_sequence.hpp).
+  bool runs_whole_;
   Schedule& schedule_;
   const ModelShape& shape_;
   Attention kind_;
   const SpMethod& method_;
   Layer layer_;
-  std::int64_t tokens_;
   BlockMemory memory_;
   Projections products_;
 };

@@ -15,20 +15,26 @@ namespace baton {
 /// not.
 class BlockMemory {
  public:
-  /// Names of kept tensors end in `label`.
-  BlockMemory(Schedule& schedule, std::int64_t tokens, Dtype dtype, const std::string& label)
-      : schedule_(schedule), tokens_(tokens), dtype_(dtype), label_(label) {}
+  /// Names of kept tensors end in `label`. If `keeps` is false, no backward pass follows, and they
+  /// are working memory too.
+  BlockMemory(Schedule& schedule, std::int64_t tokens, Dtype dtype, const std::string& label, bool keeps)
+      : schedule_(schedule), tokens_(tokens), dtype_(dtype), label_(label), keeps_(keeps) {}
 
   Slice working(const std::string& name, std::int64_t row) {
     return schedule_.scratch(name, tokens_ * row, dtype_);
   }
   Slice kept(const std::string& name, std::int64_t row) {
-    return kept_[name] = schedule_.lasting_scratch(name + label_, tokens_ * row, dtype_);
+    const std::string label = name + label_;
+    return kept_[name] = keeps_ ? schedule_.lasting_scratch(label, tokens_ * row, dtype_)
+                                : schedule_.scratch(label, tokens_ * row, dtype_);
   }
   /// The tensor that was kept as `name`. Throws std::out_of_range if there is none.
   const Slice& kept(const std::string& name) const { return kept_.at(name); }
   /// Keeps a tensor that lies elsewhere.
   void keep(const std::string& name, const Slice& slice) { kept_[name] = slice; }
+
+  /// Sets the number of tokens of the tensors that follow: this rank's, or those of all ranks.
+  void work_on(std::int64_t tokens) { tokens_ = tokens; }
 
   Schedule& schedule() const { return schedule_; }
   std::int64_t tokens() const { return tokens_; }
@@ -39,6 +45,7 @@ class BlockMemory {
   std::int64_t tokens_;
   Dtype dtype_;
   std::string label_;
+  bool keeps_;
   std::map<std::string, Slice> kept_;
 };
 

@@ -25,15 +25,21 @@ class Recorder {
     for (int layer = 0; layer < count(); ++layer) {
       const std::int64_t shard = weight_count(layer) / (stack.shards_weights ? s_.ranks() : 1);
       weights_.push_back(s_.input(layer_buffer("weights", layer), shard, dtype()));
-      gradients_.push_back(s_.output(layer_buffer("d_weights", layer), shard));
+      if (stack.has_backward) gradients_.push_back(s_.output(layer_buffer("d_weights", layer), shard));
+      const int number = stack.has_backward ? layer : stack.last_of_kind(layer);
       blocks_.push_back(std::make_unique<Block>(s_, stack.shape, kind(layer), stack.method(kind(layer)),
-                                                stack.layer, stack.tokens, layer_buffer("", layer)));
+                                                stack.layer, stack.tokens, layer_buffer("", number),
+                                                stack.has_backward));
     }
   }
 
   void record() {
     Slice x = first_hidden();
     for (int layer = 0; layer < count(); ++layer) x = record_forward(layer, x);
+    if (!stack_.has_backward) {
+      if (stack_.has_head) record_loss(x);
+      return;
+    }
     Slice d_y = stack_.has_head ? record_head(x) : s_.input("d_y", hidden_count(), dtype());
     for (int layer = count() - 1; layer >= 0; --layer) d_y = record_backward(layer, d_y);
     if (stack_.has_head) record_embedding_backward(d_y);
@@ -58,11 +64,17 @@ class Recorder {
     return p;
   }
 
+  /// The operands between the last layer and the loss.
+  struct Ends {
+    Slice norm, head, normed, logits;
+  };
+
   Slice first_hidden();
   LayerWeights whole_weights(int layer, int next);
   void gather(int layer);
   Slice record_forward(int layer, const Slice& x);
   Slice record_backward(int layer, const Slice& d_out);
+  Ends record_loss(const Slice& y);
   Slice record_head(const Slice& y);
   void record_embedding_backward(const Slice& d_x);
   void record_optimizer(int layer);
@@ -116,9 +128,12 @@ LayerWeights Recorder::whole_weights(int layer, int next) {
 Slice Recorder::record_forward(int layer, const Slice& x) {
   const LayerWeights weights = whole_weights(layer, layer + 1);
   const bool is_output = layer + 1 == count() && !stack_.has_head;
-  const Slice out =
-      is_output ? s_.output("y", hidden_count(), true, dtype()) : hidden(layer_buffer("hidden", layer));
+  const Slice output = is_output             ? s_.output("y", hidden_count(), true, dtype())
+                       : stack_.has_backward ? hidden(layer_buffer("hidden", layer))
+                                             : Slice{};
   const Pooled pooled(s_, pool_);
+  // Where no backward pass needs the inputs of all layers, two take turns.
+  const Slice out = output.empty() ? hidden(layer_buffer("hidden", layer % 2)) : output;
   blocks_[layer]->record_forward(weights, x, out);
   return out;
 }
@@ -139,19 +154,27 @@ Slice Recorder::record_backward(int layer, const Slice& d_out) {
   return d_x;
 }
 
-/// Records norm, head and loss, and returns the gradient of the last layer's output.
-Slice Recorder::record_head(const Slice& y) {
+/// Records norm, head and loss. The kernel of the loss leaves the gradients of the logits in their
+/// place.
+Recorder::Ends Recorder::record_loss(const Slice& y) {
   const std::int64_t tokens = stack_.tokens, vocabulary = stack_.shape.vocabulary, width = stack_.shape.width;
   const Slice weight = s_.input("last_norm", width, dtype()),
               head = s_.input("head", width * vocabulary, dtype());
   const Slice targets = s_.input("targets", tokens), losses = s_.output("losses", tokens);
-  const Slice d_weight = s_.output("d_last_norm", width), d_head = s_.output("d_head", width * vocabulary);
   const Slice n = hidden("last_normed"), logits = s_.scratch("logits", tokens * vocabulary, dtype());
   baton::record<RmsNorm>(s_, hidden_rows(), {y, weight, n});
   baton::record<Matmul>(s_, product({.rows = tokens, .columns = vocabulary, .depth = width}, n, logits),
                         {.a = n, .b = head, .out = logits});
   baton::record<CrossEntropy>(s_, {tokens, vocabulary, tokens * s_.ranks(), dtype()},
                               {targets, logits, losses});
+  return {weight, head, n, logits};
+}
+
+/// Records norm, head, loss and their gradients, and returns that of the last layer's output.
+Slice Recorder::record_head(const Slice& y) {
+  const std::int64_t tokens = stack_.tokens, vocabulary = stack_.shape.vocabulary, width = stack_.shape.width;
+  const auto [weight, head, n, logits] = record_loss(y);
+  const Slice d_weight = s_.output("d_last_norm", width), d_head = s_.output("d_head", width * vocabulary);
   baton::record<Matmul>(
       s_, product({.rows = width, .columns = vocabulary, .depth = tokens, .transposes_a = true}, n, d_head),
       {.a = n, .b = logits, .out = d_head});
@@ -190,6 +213,11 @@ std::int64_t Stack::weight_count(Attention kind, int ranks) const {
   return shards_weights ? (count + ranks - 1) / ranks * ranks : count;
 }
 
+int Stack::last_of_kind(int layer) const {
+  const auto last = std::find(shape.layers.rbegin(), shape.layers.rend(), shape.layers[layer]);
+  return static_cast<int>(shape.layers.rend() - last) - 1;
+}
+
 bool keeps_contiguous_tokens(const SpMethod& method) {
   return method.sequence != Sequence::whole && method.layout == Layout::contiguous && !method.positions;
 }
@@ -202,9 +230,10 @@ Refusal unsupported(const Stack& stack, int ranks) {
     const SpMethod& method = stack.method(kind);
     if (!keeps_contiguous_tokens(method))
       return method.name + " does not keep the contiguous tokens of a rank";
-    if (kind == Attention::softmax && method.kept)
+    if (kind == Attention::softmax && method.kept && stack.has_backward)
       return method.name + " keeps the output of other heads or tokens, which no stack does yet";
     for (const Pass pass : {Pass::forward, Pass::backward}) {
+      if (pass == Pass::backward && !stack.has_backward) continue;
       layer.pass = pass;
       if (!method.unsupported) continue;
       if (Refusal refusal = method.unsupported(layer, ranks)) return refusal;
@@ -221,15 +250,18 @@ std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split
   Layer layer = stack.layer;
   layer.share = stack.shape.share(kind, stack.tokens);
   layer.rule = stack.shape.rule(kind);
-  layer.pass = Pass::both;
+  layer.pass = stack.pass();
   layer.blocks = split.blocks;
   const auto exchange = stack.method(kind).claim(layer, split);
   if (!exchange) return std::nullopt;
   const std::int64_t shard = stack.weight_count(kind, split.ranks) / split.ranks;
-  const std::int64_t gathers = layers == 1 ? 1 : 2 * layers - 2;
+  const std::int64_t rows = stack.runs_whole() ? stack.tokens * stack.shape.width : 0;
+  const std::int64_t gathers = !stack.has_backward || layers == 1 ? layers : 2 * layers - 2;
+  const std::int64_t scatters = stack.has_backward ? layers : 0;
   // Weights travel in their own type, and gradients are sums in f32.
-  const std::int64_t message = shard * (gathers * bytes_of(stack.layer.dtype) + layers * element_bytes);
-  return layers * exchange->sent_bytes + (stack.shards_weights ? (split.ranks - 1) * message : 0);
+  const std::int64_t message = shard * (gathers * bytes_of(stack.layer.dtype) + scatters * element_bytes);
+  return layers * (exchange->sent_bytes + (split.ranks - 1) * rows * bytes_of(stack.layer.dtype)) +
+         (stack.shards_weights ? (split.ranks - 1) * message : 0);
 }
 
 Schedule build(const Stack& stack, int rank, int ranks, int ranks_per_node) {

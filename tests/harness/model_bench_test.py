@@ -44,6 +44,33 @@ class ModelBench(unittest.TestCase):
         self.assertEqual({one["beside"] for one in found}, {"sharded weights, head, optimizer"})
         self.assertTrue(all(one["wrong"] == 0 and one["sent_bytes"] > 0 for one in found))
 
+    def test_a_forward_pass_alone_has_a_third_of_the_flops_and_no_gradients(self):
+        both, forward = (records("--ranks", "2", "--tokens", "40", "--methods", "zeco", "--lines", "full", "--pass", way)[0]
+                         for way in ("both", "forward"))
+        self.assertEqual([one["pass"] for one in (both, forward)], ["both", "forward"])
+        self.assertEqual((forward["wrong"], forward["direction"]), (0, "forward"))
+        self.assertEqual(both["flops_per_token"], 3 * forward["flops_per_token"])
+        self.assertLess(forward["tensor_bytes"], both["tensor_bytes"])
+        self.assertNotEqual(both["contest"], forward["contest"])
+        large = ("--ranks", "2", "--tokens", "8192", "--methods", "zeco", "--lines", "full", "--pass", "forward", "--fsdp", "--head")
+        self.assertEqual([one["wrong"] for one in records(*large)], [0])
+
+    def test_a_sequence_is_shared_by_any_number_of_ranks(self):
+        found = records("--ranks", "1,2", "--sequence", "64,128", "--methods", "zeco", "--lines", "full", "--pass", "forward")
+        self.assertEqual([(one["ranks"], one["sequence"], one["tokens"], one["wrong"]) for one in found],
+                         [(1, 64, 64, 0), (1, 128, 128, 0), (2, 64, 32, 0), (2, 128, 64, 0)])
+        self.assertIn("65 tokens have no 2 equal shares", run("--ranks", "2", "--sequence", "65", "--methods", "zeco", code=6))
+
+    def test_the_whole_sequence_may_run_on_every_rank_forward_only(self):
+        asked = ("--ranks", "2", "--methods", "whole,zeco", "--lines", "full")
+        for tokens in ("40", "8192"):  # by the oracle, and part by part
+            found = records(*asked, "--pass", "forward", "--tokens", tokens)
+            self.assertEqual([(one["name"], one["wrong"]) for one in found], [("whole", 0), ("zeco", 0)])
+            self.assertEqual(found[0]["sent_bytes"], 2 * int(tokens) * 128 * 4)
+        self.assertIn("the whole sequence is run forward only", run(*asked, "--tokens", "40", "-n", "3"))
+        self.assertNotIn("whole", run("--ranks", "2", "--methods", "all", "--dry-run"))
+        self.assertIn("whole", run("--ranks", "2", "--methods", "all", "--pass", "forward", "--dry-run"))
+
     def test_rows_have_tokens_per_second_and_utilisation(self):
         text = run("--ranks", "2", "--tokens", "40", "--methods", "zeco", "--launches", "1", "-n", "3", "--peak", "0.01")
         for word in ("tokens/s", "MFU", "time over dp", "exposed", "memory", "tiny: 2 layers of width 128"):
@@ -62,7 +89,10 @@ class ModelBench(unittest.TestCase):
 
     def test_what_is_refused_says_why(self):
         for arguments, words in ((("--model", "gla-2b"), "gla-1b"), (("--peak", "fast"), "--peak: 'fast' is not a number"),
-                                 (("--methods", "local"), "unknown method"), (("--lines", "both"), "unknown line")):
+                                 (("--methods", "local"), "unknown method"), (("--lines", "both"), "unknown line"),
+                                 (("--pass", "backward"), "there are: forward, both"),
+                                 (("--pass", "forward", "--optimizer"), "--optimizer: a forward pass alone makes no gradients"),
+                                 (("--sequence", "64", "--tokens", "64"), "--sequence")):
             self.assertIn(words, run("--ranks", "2", *arguments, code=2))
 
 

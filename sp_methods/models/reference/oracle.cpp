@@ -125,10 +125,14 @@ ModelOracle::ModelOracle(const ModelProblem& problem, std::uint64_t rounding) : 
     y = block.forward(y);
     enlargement_ = std::max(enlargement_, block.enlargement());
   }
-  Matrix d = has_head ? ends->through_loss(y, rows_["losses"], of_ends) : hidden("d_y");
+  const bool has_backward = problem_.stack.has_backward;
+  Matrix d = has_head       ? ends->through_loss(y, rows_["losses"], of_ends)
+             : has_backward ? hidden("d_y")
+                            : Matrix::Zero(y.rows(), y.cols());
   loss_ = has_head ? Eigen::Map<const Eigen::VectorXd>(rows_["losses"].data(), y.rows()).mean()
                    : d.cwiseProduct(y).sum();
   if (!has_head) rows_["y"] = run_of(y);
+  if (!has_backward) return;
   for (int layer = shape.count() - 1; layer >= 0; --layer) {
     WeightGradients gradients;
     d = blocks[layer].backward(d, gradients);

@@ -32,7 +32,7 @@ class ModelOracle {
   double rms_of_terms(const std::string& name, int rank, std::int64_t first, std::int64_t count) const;
 
   /// The loss whose gradients the model makes: with a head the mean loss, else the sum over y (.)
-  /// d_y.
+  /// d_y; 0 without a head in a forward pass alone.
   double loss() const { return loss_; }
 
   /// The largest enlargement of a layer (sp_methods/models/reference/layers.hpp), at least 1.

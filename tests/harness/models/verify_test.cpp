@@ -121,11 +121,14 @@ TEST(CompareSampledSteps, SeesWrongAttention) {
 
 /// What a right comparison finds in a run whose ranks exchanged nothing, so that all products and
 /// kernels are right, or in one whose rank 2 has rank 1's attention.
-Comparison sampled_after_wrong_exchange(const char* linear, const char* softmax, bool of_wrong_rank) {
+Comparison sampled_after_wrong_exchange(const char* linear, const char* softmax, bool of_wrong_rank,
+                                        bool has_backward = true) {
   Stack stack;
+  stack.has_backward = has_backward;
   stack.tokens = 24;
   stack.shape.chunk = 8;
-  if (linear != nullptr) stack.linear = &find_method(linear);
+  if (linear != nullptr)
+    stack.linear = linear == whole_sequence().name ? &whole_sequence() : &find_method(linear);
   if (softmax != nullptr) {
     stack.softmax = &find_method(softmax);
     stack.shape.layers = {Attention::softmax};
@@ -141,9 +144,10 @@ Comparison sampled_after_wrong_exchange(const char* linear, const char* softmax,
   executor->run();
   if (of_wrong_rank) {
     const Slice o = schedules[2].buffer(layer_buffer("o", stack.shape.count() - 1));
-    std::vector<float> values(o.count);
-    executor->read(values, 1, o);
-    executor->write(2, o, values);
+    const auto of = [&](int rank) { return stack.runs_whole() ? o.block(rank, many) : o; };
+    std::vector<float> values(of(1).count);
+    executor->read(values, 1, of(1));
+    executor->write(2, of(2), values);
   }
   return compare_sampled(*executor, schedules, {stack, many, 1}, {});
 }
@@ -163,6 +167,16 @@ TEST(CompareSampledSteps, SeesAnotherRanksResult) {
 TEST(CompareSampledSteps, SeesAnotherRanksSoftmax) {
   const Comparison found = sampled_after_wrong_exchange(nullptr, "all_gather_kv", true);
   EXPECT_NE(found.first.find("of drawn queries"), std::string::npos) << found.first;
+}
+
+TEST(CompareSampledSteps, SeesTheSameInAForwardPassAlone) {
+  const auto found = [](const char* linear, const char* softmax, bool of_wrong_rank) {
+    return sampled_after_wrong_exchange(linear, softmax, of_wrong_rank, false).first;
+  };
+  EXPECT_NE(found("zeco", nullptr, false).find("layer 1, o of the first tokens"), std::string::npos);
+  EXPECT_NE(found("lasp2", nullptr, true).find("rank 2, layer 1"), std::string::npos);
+  EXPECT_NE(found(nullptr, "all_gather_kv", true).find("of drawn queries"), std::string::npos);
+  EXPECT_NE(found("whole", nullptr, true).find("rank 2, layer 1"), std::string::npos);
 }
 
 TEST(CompareSampledSteps, SeesAWrongGradientOfAWeightUnderSomeSeed) {

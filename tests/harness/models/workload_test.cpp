@@ -51,21 +51,28 @@ TEST(ModelWorkload, WhatIsExposedIsFullLessSplitOfTheSameMethod) {
 }
 
 TEST(ModelWorkload, ClaimsTheBytesOfItsExchangesAndOfItsShards) {
-  for (const char* method : {"local", "zeco", "lasp1", "lasp2", "ulysses"})
+  const std::vector<const SpMethod*> methods{&find_method("local"),   &find_method("zeco"),
+                                             &find_method("lasp1"),   &find_method("lasp2"),
+                                             &find_method("ulysses"), &whole_sequence()};
+  for (const SpMethod* method : methods)
     for (const int layers : {1, 2, 3})
-      for (const bool shards : {false, true})
+      for (const int what : {0, 1, 2, 3})
         for (const int ranks : {1, 2, 4}) {
+          const bool shards = what % 2 == 1;
           Stack stack;
+          stack.has_backward = what < 2;
           stack.shape.layers.assign(layers, Attention::linear);
-          stack.linear = &find_method(method);
+          stack.linear = method;
           stack.tokens = 64;
           stack.shards_weights = shards;
+          if (stack.runs_whole() && stack.has_backward) continue;
           const auto workload = model_workload(stack, 0);
           const Split split{.ranks = ranks, .blocks = 2};
           const auto claim = workload->claim(split);
-          ASSERT_TRUE(claim) << method;
-          EXPECT_EQ(claim->sent_bytes, check(method, workload->build(split)).busiest_sent_bytes())
-              << method << ", " << layers << " layers, " << ranks << " ranks" << (shards ? ", sharded" : "");
+          ASSERT_TRUE(claim) << method->name;
+          EXPECT_EQ(claim->sent_bytes, check(method->name, workload->build(split)).busiest_sent_bytes())
+              << method->name << ", " << layers << " layers, " << ranks << " ranks"
+              << (shards ? ", sharded" : "");
           EXPECT_LT(claim->hops, 0) << "hops are counted and not claimed";
         }
 }
@@ -84,6 +91,31 @@ TEST(ModelWorkload, LayersOfTwoKindsClaimNothing) {
   stack.softmax = &find_method("ring_attention_softmax");
   stack.tokens = 64;
   EXPECT_FALSE(model_workload(stack, 0)->claim({.ranks = 2}));
+}
+
+TEST(ModelWorkload, ASequenceIsSharedEqually) {
+  Stack stack;
+  stack.linear = &find_method("zeco");
+  stack.tokens = 512;
+  const auto whole = model_workload(stack, 0, 512);
+  EXPECT_EQ(whole->sized(4)->axes().whole("tokens"), 128);
+  EXPECT_EQ(whole->sized(4)->shape_name(), whole->shape_name()) << "which names the sequence";
+  EXPECT_FALSE(whole->sized(4)->unsupported(4));
+  EXPECT_EQ(whole->sized(3)->unsupported(3).reason(),
+            "512 tokens have no 3 equal shares, and models pad none");
+  EXPECT_EQ(model_workload(stack, 0)->sized(4), nullptr);
+}
+
+TEST(ModelWorkload, APassIsPartOfTheNameUnlessItIsBoth) {
+  Stack stack;
+  stack.linear = &find_method("zeco");
+  stack.tokens = 256;
+  const auto both = model_workload(stack, 0);
+  stack.has_backward = false;
+  const auto forward = model_workload(stack, 0);
+  EXPECT_NE(forward->shape_name(), both->shape_name());
+  EXPECT_EQ(both->shape_name().find("both"), std::string::npos);
+  EXPECT_EQ(3 * forward->axes().real("flops_per_token"), both->axes().real("flops_per_token"));
 }
 
 TEST(ModelWorkload, IsVerifiedSmallWhereItIsSimulated) {

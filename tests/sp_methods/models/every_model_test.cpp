@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two layers of width 128 against the model in double precision over all tokens: outputs and all
-// gradients, under every registered method that keeps contiguous tokens, those of tomorrow
-// included; and the same rounds part by part.
+// Layers of width 128 against the model in double precision over all tokens: outputs and all
+// gradients, or outputs alone, under every registered method that keeps contiguous tokens, those of
+// tomorrow included, and under `whole`; and the same rounds part by part.
 //
 //   every_model_test local|mpi|nccl|peer [GoogleTest's flags]
 #include <fmt/format.h>
@@ -107,15 +107,36 @@ std::vector<std::pair<const char*, LinearLayers>> delta_layers() {
   return {{"gdn hybrid", gdn}, {"kda hybrid", kda}};
 }
 
+/// Adds models without a backward pass, of layers enough to use the memory of others of their kind.
+void add_forward(std::vector<Problem>& all, const Stack& plain, int ranks) {
+  Stack forward = plain;
+  forward.has_backward = false;
+  forward.shape.layers.assign(3, plain.shape.layers.front());
+  all.push_back({"forward", forward, ranks});
+  if (ranks == 2 || ranks == 3) {
+    Stack other = forward;
+    other.shards_weights = other.has_head = true;
+    all.push_back({"forward, sharded, head", other, ranks});
+  }
+  if (plain.linear == nullptr || plain.is_alone()) return;
+  forward.softmax = &find_method("all_gather_kv");
+  forward.shape.layers = {Attention::linear, Attention::softmax, Attention::linear, Attention::softmax,
+                          Attention::linear};
+  forward.shape.softmax.kv_heads = 2;
+  all.push_back({"forward, hybrid", forward, ranks});
+}
+
 std::vector<Problem> problems(const std::string& executor) {
   const bool is_local = executor == "local";
   std::vector<Problem> all;
+  for (const int ranks : {1, 2, 3, 4}) add_forward(all, stack_of(whole_sequence(), Mode::overlapped), ranks);
   for (const SpMethod* method : sp_methods()) {
     if (!keeps_contiguous_tokens(*method)) continue;
     const bool is_linear = method->attention == Attention::linear;
     for (const int ranks : is_local ? std::vector{1, 2, 3, 4, 8} : std::vector{1, 2, 3, 4})
       for (const Mode mode : {Mode::overlapped, Mode::compute_only}) {
         const Stack plain = stack_of(*method, mode);
+        add_forward(all, plain, ranks);
         if (is_linear || ranks == 2) all.push_back({"plain", plain, ranks});
         if (ranks != 2 && ranks != 3) continue;
         Stack other = plain;
@@ -139,6 +160,9 @@ std::vector<Problem> problems(const std::string& executor) {
           other.shape.softmax.has_output_gate = other.shape.softmax.has_head_norms = true;
           other.shape.softmax.rotated = 4;
           all.push_back({label, other, ranks});
+          Stack forward = other;
+          forward.has_backward = false;
+          all.push_back({std::string("forward, ") + label, forward, ranks});
         }
       }
   }

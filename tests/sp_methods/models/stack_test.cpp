@@ -37,6 +37,44 @@ TEST(Stack, EveryFurtherBlockAddsWhatItKeepsAlone) {
   EXPECT_EQ(scratch_bytes(stack(4)) - scratch_bytes(stack(3)), 4 * kept);
 }
 
+TEST(Stack, AForwardPassAloneHasTheMemoryOfOneLayerAndNoGradients) {
+  Stack forward = stack(3);
+  forward.has_backward = false;
+  Stack longer = stack(9);
+  longer.has_backward = false;
+  EXPECT_EQ(scratch_bytes(longer), scratch_bytes(forward));
+  for (const bool has_head : {false, true}) {
+    forward.has_head = has_head;
+    std::vector<std::string> outputs;
+    const Schedule schedule = build(forward, 0, 2);
+    for (const Buffer& buffer : schedule.buffers())
+      if (buffer.role == Role::output) outputs.push_back(buffer.name);
+    EXPECT_EQ(outputs, std::vector<std::string>{has_head ? "losses" : "y"});
+  }
+}
+
+TEST(Stack, AForwardPassAloneGathersEachLayersShardsOnce) {
+  Stack sharded = stack(4);
+  sharded.shards_weights = true;
+  sharded.has_backward = false;
+  const Schedule schedule = build(sharded, 0, 2);
+  const auto& regions = schedule.regions();
+  EXPECT_EQ(std::count(regions.begin(), regions.end(), "ring_all_gather"), 4);
+  EXPECT_EQ(std::count(regions.begin(), regions.end(), "ring_reduce_scatter"), 0);
+}
+
+TEST(Stack, AForwardPassAloneLeavesTheTensorsOfTheLastLayerOfEachKind) {
+  Stack forward = stack(1);
+  forward.softmax = &find_method("ring_attention_softmax");
+  forward.shape.layers = {Attention::linear, Attention::linear, Attention::softmax};
+  EXPECT_TRUE(forward.leaves_tensors(0));
+  forward.has_backward = false;
+  EXPECT_FALSE(forward.leaves_tensors(0));
+  EXPECT_TRUE(forward.leaves_tensors(1));
+  EXPECT_TRUE(forward.leaves_tensors(2));
+  EXPECT_EQ(3 * forward.flops_per_token(5), forward.shape.flops_per_token(5, false));
+}
+
 TEST(Stack, ShardedWeightsAreGatheredOnceAPassAndNotAgainAtTheTurn) {
   Stack sharded = stack(4);
   sharded.shards_weights = true;
@@ -79,6 +117,31 @@ TEST(Stack, NoStateSharesAGroupOfNcclWithShardedWeights) {
   }
 }
 
+TEST(Stack, TheWholeSequenceIsRunForwardOnly) {
+  Stack whole = stack(2);
+  whole.linear = &whole_sequence();
+  EXPECT_EQ(unsupported(whole, 2).reason(), "the whole sequence is run forward only");
+  whole.has_backward = false;
+  EXPECT_FALSE(unsupported(whole, 2));
+  whole.layer.mode = Mode::compute_only;
+  EXPECT_TRUE(unsupported(whole, 2)) << "other ranks' rows would be missing";
+}
+
+TEST(Stack, OnlyTheMixerOfLinearLayersRunsTheWholeSequence) {
+  Stack whole = stack(1);
+  whole.linear = &whole_sequence();
+  whole.has_backward = false;
+  whole.layer.dtype = Dtype::bf16;
+  const Schedule schedule = build(whole, 1, 4);
+  EXPECT_EQ(schedule.buffer("q_0").count, 4 * 32 * whole.shape.linear.heads * whole.shape.linear.d_k);
+  EXPECT_EQ(schedule.buffer("u_0").count, 32 * whole.shape.linear.heads * whole.shape.linear.d_v);
+  EXPECT_EQ(schedule.buffer("a_0").count, 32 * whole.shape.mlp);
+  std::int64_t sent = 0;
+  for (const Step& step : schedule.steps())
+    if (step.verb == Verb::send) sent += step.reads[0].bytes();
+  EXPECT_EQ(sent, 3 * 32 * whole.shape.width * 2);
+}
+
 TEST(Stack, RefusesMethodsThatMoveTokensOrKeepOtherHeads) {
   Stack moved = stack(1);
   moved.linear = &find_method("zeco_zigzag");
@@ -88,6 +151,8 @@ TEST(Stack, RefusesMethodsThatMoveTokensOrKeepOtherHeads) {
   heads.softmax = &find_method("ulysses_softmax");
   EXPECT_NE(unsupported(heads, 2).reason().find("keeps the output"), std::string::npos);
   EXPECT_FALSE(unsupported(stack(1), 2));
+  heads.has_backward = false;
+  EXPECT_FALSE(unsupported(heads, 2)) << "nothing is kept for a backward pass";
 }
 
 TEST(ModelShape, CountsWeightsAndFlops) {
