@@ -7,12 +7,13 @@ A sentence never says more than the intervals do, and no simulated number stands
 import collections
 
 from baton import cases, results, words
-from baton.report import axes, certainty, choice, costs, findings, growth, layout, one_gpu, settings
+from baton.report import axes, certainty, choice, costs, enough_ranks, findings, growth, layout, one_gpu, settings
 from baton.report.comparisons import LINEAR, SCAN
 from baton.report.layout import MUST, Sentence
 
 HEAD, ONE_GPU, EXCHANGE, LAYER, MODEL = "ANSWER", "One GPU", "Exchange", "Layer", "Model"
-SIMULATED, CERTAINTY, FAILED, VERIFIED = "~ Simulated", "Caveats", "Failures", "Verified"
+RANKS, SIMULATED, SIMULATED_RANKS = "Ranks", "~ Simulated", "~ Ranks"
+CERTAINTY, FAILED, VERIFIED = "Caveats", "Failures", "Verified"
 BENCHES = {EXCHANGE: "collective", LAYER: "operator", MODEL: "model"}
 
 # The answer to one question: its heading, the comparison that stands for it, a title of what it has other than the first one of
@@ -37,7 +38,9 @@ def sentences(session):
     used = [one.comparison for one in found if one.comparison]
     parts = [Sentence(HEAD, head(session, used), MUST), *(Sentence(ONE_GPU, text, MUST) for text in alone)]
     parts += [Sentence(one.heading, text, worth, number == 0) for one in found for number, (text, worth) in enumerate(titled(one))]
+    parts += [Sentence(RANKS, text, MUST, True) for text in enough_ranks.sentences(session, simulated=False)]
     parts += simulated(session, bool(alone) or not session.measured)
+    parts += [Sentence(SIMULATED_RANKS, text, MUST, True) for text in enough_ranks.sentences(session, simulated=True)]
     parts += [Sentence(CERTAINTY, text, MUST) for text in certainty.sentences(session, used)]
     failed = certainty.failures(session)
     return [*parts, Sentence(FAILED, failed, MUST) if failed else Sentence(VERIFIED, certainty.verified(session), MUST)]
