@@ -114,18 +114,17 @@ HeadInputs::HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::i
   const std::int64_t history =
       shape.conv == 0 ? 0 : std::min(shape.conv - 1, first - inputs.problem().start_of(first));
   Roundings roundings(key);
-  const auto drawn = [&](const char* name, std::int64_t of, std::int64_t before = 0) {
+  const LayerProblem& problem = inputs.problem();
+  const auto rows = [&](const char* name, std::int64_t before = 0) {
+    const std::int64_t of = head / (shape.heads / problem.heads(name));
     std::vector<double> values = inputs.of_head(name, of, first - before, tokens + before);
     roundings.round(values);
     return values;
   };
-  const auto rows = [&](const char* name) { return drawn(name, head); };
-  const auto key_rows = [&](const char* name) { return drawn(name, head / shape.group_heads(), history); };
-  q = drawn("q", head, history), k = key_rows("k"), g = rows("g"), d_o = rows("d_o");
-  v = shape.latent ? columns(k, shape.d_k, 0, shape.d_v) : key_rows("v");
+  q = rows("q", history), k = rows("k", history), g = rows("g"), d_o = rows("d_o");
+  v = shape.latent ? columns(k, shape.d_k, 0, shape.d_v) : rows("v", history);
   if (rule == Rule::delta) beta = rows("beta");
   if (rule == Rule::low_rank) a = rows("a"), b = rows("b");
-  const LayerProblem& problem = inputs.problem();
   const auto whole = [&](const char* name) { return inputs.of_head(name, head, 0, 1); };
   if (comes_in(problem.states) && first == 0) state = whole("initial_state");
   if (goes_out(problem.states) && first + tokens == problem.sequence()) d_state = whole("d_final_state");
@@ -134,22 +133,19 @@ HeadInputs::HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::i
 
 /// Puts q, k and v, rows behind `history` ones, through the convolution.
 void HeadInputs::convolve(const LayerInputValues& inputs, std::int64_t head, std::int64_t history) {
-  const std::int64_t weight_heads = shape.heads / shape.batch;
-  const std::vector<double> all = inputs.of_head("conv_w", head % weight_heads, 0, 1);
-  auto weight = all.begin();
+  const std::vector<double> all = inputs.of_head("conv_w", 0, 0, 1);
   for (std::vector<double>* rows : {&q, &k, &v}) {
     const std::int64_t width = rows == &v ? shape.d_v : shape.d_k;
-    const auto end = weight + width * shape.conv;
+    const auto weight = all.begin() + first_weights(shape, head)[convolutions.size()];
     convolutions.push_back({.width = width,
                             .taps = shape.conv,
                             .has_unit_rows = rule == Rule::delta && rows != &v,
                             .x = std::move(*rows),
-                            .w = {weight, end},
+                            .w = {weight, weight + width * shape.conv},
                             .history = history});
     *rows = reference_rows(convolutions.back());
     if (inputs.problem().dtype == Dtype::bf16)  // q, k and v are tensors of the layer's type
       for (double& y : *rows) y = from_bf16(to_bf16(static_cast<float>(y)));
-    weight = end;
   }
 }
 
@@ -209,6 +205,14 @@ std::vector<double> solve_convolution(std::map<std::string, std::vector<double>>
     offset += of.width;
   }
   return all;
+}
+
+std::array<std::int64_t, 3> first_weights(const LayerShape& shape, std::int64_t head) {
+  const std::int64_t of_q = shape.query_heads() / shape.batch, of_v = shape.heads / shape.batch;
+  const std::int64_t own = head % of_v / (of_v / of_q) * shape.d_k;
+  const std::int64_t own_v = head % of_v * shape.d_v;
+  return {own * shape.conv, (of_q * shape.d_k + own) * shape.conv,
+          (2 * of_q * shape.d_k + own_v) * shape.conv};
 }
 
 std::vector<double> state_behind(const HeadInputs& head) {

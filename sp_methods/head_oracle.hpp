@@ -9,6 +9,7 @@
 // Source: the references (kernels/reference/attention.hpp, kernels/reference/delta_rule.hpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -38,7 +39,7 @@ struct HeadInputs {
   /// The state before the tokens and the gradient of the state behind them, [d_k, d_v] each, or
   /// [d_v, d_k] where maps have matrices. Empty means zero.
   std::vector<double> state, d_state;
-  /// What q, k and v are made from, if the layer has a convolution.
+  /// What q, k and v are made from, in this order, if the layer has a convolution.
   std::vector<ReferenceConvolution> convolutions;
 
  private:
@@ -82,6 +83,10 @@ void solve_unit(HeadSums& sums, const HeadInputs& head, bool has_gradients, cons
 /// the gradients of its sums [tokens, 2 d_k + d_v]; empty without a convolution.
 std::vector<double> solve_convolution(std::map<std::string, std::vector<double>>& gradients,
                                       const HeadInputs& head);
+
+/// The places of the first weight of a head's q, of its k and of its v among a convolution's
+/// weights.
+std::array<std::int64_t, 3> first_weights(const LayerShape& shape, std::int64_t head);
 
 /// The state behind a head's tokens: [d_k, d_v], or [d_v, d_k] if maps have matrices.
 std::vector<double> state_behind(const HeadInputs& head);

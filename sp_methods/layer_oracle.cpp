@@ -65,7 +65,7 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::i
 std::vector<float> LayerOracle::input(const std::string& name, const Positions& positions) const {
   if (name == "prefix") return prefixes(positions);
   if (name == "map_matrix") return matrices(positions);
-  if (name == "conv_halo") return halos(positions);
+  if (name.starts_with(halo_prefix)) return halos(name.substr(halo_prefix.size()), positions);
   const bool is_single = LayerProblem::is_state(name) || name == "conv_w";  // without tokens
   std::vector<float> rows((is_single ? 1 : problem().share.tokens) * problem().row(name));
   fill(name, is_single ? Positions::run(0, 1) : positions, 0, rows);
@@ -156,67 +156,54 @@ double LayerOracle::norm_of_terms(const std::string& name, std::int64_t head) co
   return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
 }
 
-/// The rows of q, k and v before each run of these tokens, as passes/convolution.hpp has them.
-std::vector<float> LayerOracle::halos(const Positions& positions) const {
+/// The rows before each run of these tokens, as passes/convolution.hpp has them.
+std::vector<float> LayerOracle::halos(const std::string& name, const Positions& positions) const {
   const std::int64_t rows = problem().share.conv - 1;
   std::vector<float> all;
   for (const std::int64_t first : {positions.first, positions.second}) {
     if (first == positions.second && positions.split == problem().share.tokens) break;
-    for (const char* name : {"q", "k", "v"}) {
-      const std::int64_t lacking = std::clamp<std::int64_t>(rows - first, 0, rows) * problem().row(name);
-      std::vector<float> part(rows * problem().row(name));
-      inputs_.fill(name, Positions::run(std::max<std::int64_t>(0, first - rows), rows), 0,
-                   std::span(part).subspan(lacking));
-      all.insert(all.end(), part.begin(), part.end());
-    }
+    const std::int64_t lacking = std::clamp<std::int64_t>(rows - first, 0, rows) * problem().row(name);
+    std::vector<float> part(rows * problem().row(name));
+    inputs_.fill(name, Positions::run(std::max<std::int64_t>(0, first - rows), rows), 0,
+                 std::span(part).subspan(lacking));
+    all.insert(all.end(), part.begin(), part.end());
   }
   return all;
 }
 
-std::vector<std::int64_t> LayerOracle::weight_heads() const {
-  const std::int64_t count = problem().share.heads / problem().share.batch;
-  std::vector<std::int64_t> heads;
-  for (const std::int64_t head : work_.heads)
-    if (head < count) heads.push_back(head);
-  return heads;
-}
-
-std::vector<double> LayerOracle::expected_weights(const TensorPart& part) const {
+std::map<std::int64_t, std::vector<double>> LayerOracle::expected_weights(const TensorPart& part) const {
   const LayerShape& share = problem().share;
-  const std::int64_t row = 2 * share.d_k + share.d_v;
-  std::vector<double> all;
-  for (const std::int64_t head : weight_heads()) {
-    Tensor sums(row * share.conv);
-    const bool is_there = part.first_head <= head && head < part.first_head + part.heads;
-    for (std::int64_t one = head; one < share.heads && is_there; one += share.heads / share.batch) {
-      const Tensor& dz = results_.at("conv_dz").at(one);
-      for (const auto& [first, count] :
-           {std::pair{part.positions.first, std::min(part.positions.split, part.tokens)},
-            std::pair{part.positions.second, part.tokens - part.positions.split}})
-        if (count > 0)
-          add_weights(sums, one, first, {dz.begin() + first * row, dz.begin() + (first + count) * row});
-    }
-    all.insert(all.end(), sums.begin(), sums.end());
+  std::map<std::int64_t, Tensor> sums;
+  for (const std::int64_t head : work_.heads) {
+    const auto [q, k, v] = first_weights(share, head);
+    for (const std::int64_t first : {q, k, v})
+      sums[first].resize((first == v ? share.d_v : share.d_k) * share.conv);
+    const std::int64_t of_sequence = head % (share.heads / share.batch) - part.first_head;
+    if (of_sequence < 0 || of_sequence >= part.heads) continue;
+    add_weights(sums, head, part.positions.first, std::min(part.positions.split, part.tokens));
+    add_weights(sums, head, part.positions.second, part.tokens - part.positions.split);
   }
-  return all;
+  return sums;
 }
 
-/// Adds the sums over tokens of dz, a run from `first` on, with the rows before them.
-void LayerOracle::add_weights(Tensor& sums, std::int64_t head, std::int64_t first, const Tensor& dz) const {
+/// Adds the sums over tokens of a head's dz, a run from `first` on, with the rows before them.
+void LayerOracle::add_weights(std::map<std::int64_t, Tensor>& sums, std::int64_t head, std::int64_t first,
+                              std::int64_t tokens) const {
   const std::int64_t row = 2 * problem().share.d_k + problem().share.d_v;
-  const std::int64_t tokens = static_cast<std::int64_t>(dz.size()) / row;
+  const auto dz = results_.at("conv_dz").at(head).begin();
   const std::vector<std::int64_t> edges = problem().edges();
   for (std::int64_t from = first; from < first + tokens;) {
     const std::int64_t end = std::min(first + tokens, *std::upper_bound(edges.begin(), edges.end(), from));
     const HeadInputs in(inputs_, head, from, end - from);
     std::int64_t offset = 0;
-    for (const ReferenceConvolution& of : in.convolutions) {
+    for (std::size_t i = 0; i < in.convolutions.size(); ++i) {
+      const ReferenceConvolution& of = in.convolutions[i];
       Tensor own;
-      for (std::int64_t t = from - first; t < end - first; ++t)
-        own.insert(own.end(), dz.begin() + t * row + offset, dz.begin() + t * row + offset + of.width);
+      for (std::int64_t t = from; t < end; ++t)
+        own.insert(own.end(), dz + t * row + offset, dz + t * row + offset + of.width);
       const Tensor dw = reference_weight_gradients(of, own);
-      const auto into = sums.begin() + offset * of.taps;
-      std::transform(dw.begin(), dw.end(), into, into, std::plus<>());
+      Tensor& into = sums.at(first_weights(problem().share, head)[i]);
+      std::transform(dw.begin(), dw.end(), into.begin(), into.begin(), std::plus<>());
       offset += of.width;
     }
     from = end;

@@ -66,7 +66,7 @@ class LayerOracle {
   /// True for inputs with rows for each token: all but states, matrices, and weights and halos of a
   /// convolution.
   static bool has_rows(const std::string& name) {
-    return name != "prefix" && name != "map_matrix" && name != "conv_w" && name != "conv_halo" &&
+    return name != "prefix" && name != "map_matrix" && name != "conv_w" && !name.starts_with(halo_prefix) &&
            !LayerProblem::is_state(name);
   }
   /// Fills the rows [tokens, heads, width] of an input with rows, from token `first` of `positions`
@@ -78,7 +78,7 @@ class LayerOracle {
   /// The values of an input at `positions`, [tokens, heads, width] if it has rows. "prefix" is the
   /// state before each run of these tokens, [heads, d_k, d_v], or [heads, d_v, d_k] if maps have
   /// matrices. "map_matrix" is the matrix [d_k, d_k] of each head by which each run of these tokens
-  /// maps a state. "conv_halo" has the rows of q, of k and of v before each run of these tokens.
+  /// maps a state. "halo_q", "halo_k" and "halo_v" have the rows before each run of these tokens.
   std::vector<float> input(const std::string& name, const Positions& positions) const;
 
   /// Expected values [tokens, solved heads, width] of the output called o, dq, dk, dv, dg, dbeta,
@@ -90,10 +90,9 @@ class LayerOracle {
     return expected(name, positions, problem().share.tokens);
   }
 
-  /// The solved heads of the weights of a convolution, of which all sequences were solved.
-  std::vector<std::int64_t> weight_heads() const;
-  /// Expected gradients of these heads' weights, the sums over the tokens and heads of `part`.
-  std::vector<double> expected_weights(const TensorPart& part) const;
+  /// Expected gradients of runs of a convolution's weights, by the place of the first one: those of
+  /// the solved heads, sums over the tokens and heads of `part`.
+  std::map<std::int64_t, std::vector<double>> expected_weights(const TensorPart& part) const;
 
   /// Root mean square of the terms that the expected values of an output are sums of
   /// (reference/roundings.hpp). The first call finds the terms, in this process alone; the result
@@ -114,8 +113,9 @@ class LayerOracle {
   std::vector<double> gathered(const std::map<std::int64_t, Tensor>& heads, std::int64_t width,
                                const Positions& positions, std::int64_t tokens) const;
   const Results& squares_of_terms() const;
-  std::vector<float> halos(const Positions& positions) const;
-  void add_weights(Tensor& sums, std::int64_t head, std::int64_t first, const Tensor& dz) const;
+  std::vector<float> halos(const std::string& name, const Positions& positions) const;
+  void add_weights(std::map<std::int64_t, Tensor>& sums, std::int64_t head, std::int64_t first,
+                   std::int64_t tokens) const;
   std::vector<float> prefixes(const Positions& positions) const;
   std::vector<float> matrices(const Positions& positions) const;
   std::vector<float> matrices(std::int64_t token, std::int64_t tokens) const;

@@ -25,8 +25,10 @@ std::int64_t query_heads(const LayerShape& share) { return share.query_heads(); 
 /// Softmax attention may have fewer heads of k than of q, and linear attention fewer of both.
 std::int64_t key_heads(const LayerShape& share) { return std::min(share.key_heads(), share.query_heads()); }
 std::int64_t value_heads(const LayerShape& share) { return share.key_heads(); }
-std::int64_t weight_heads(const LayerShape& share) { return share.heads / share.batch; }
-std::int64_t conv_width(const LayerShape& share) { return (2 * share.d_k + share.d_v) * share.conv; }
+/// Number of weights of the channels of q, k and v of a sequence, which lie in one row.
+std::int64_t conv_width(const LayerShape& share) {
+  return (2 * share.query_heads() * share.d_k + share.heads * share.d_v) / share.batch * share.conv;
+}
 
 using enum TensorKind::Role;
 using enum TensorKind::End;
@@ -47,8 +49,8 @@ constexpr TensorKind kinds[]{
     {"dbeta", &LayerTensors::dbeta, gradient, one, all_heads, Rule::delta},
     {"da", &LayerTensors::da, gradient, key_width, all_heads, Rule::low_rank},
     {"db", &LayerTensors::db, gradient, key_width, all_heads, Rule::low_rank},
-    {"conv_w", &LayerTensors::conv_w, weight, conv_width, weight_heads},
-    {"dconv_w", &LayerTensors::dconv_w, weight_gradient, conv_width, weight_heads},
+    {"conv_w", &LayerTensors::conv_w, weight, conv_width, one},
+    {"dconv_w", &LayerTensors::dconv_w, weight_gradient, conv_width, one},
 };
 constexpr TensorKind kinds_of_states[]{
     {"initial_state", &LayerTensors::initial_state, input, state_size, all_heads, {}, start},
@@ -75,7 +77,8 @@ LayerTensors declare(Schedule& s, const SpMethod& method, const Layer& layer) {
   for (const TensorKind& kind : kinds)
     if (kind.is_in(layer.rule, layer.pass)) {
       if (!kind.is_weight()) add(kind, tokens, layer.dtype);
-      if (kind.is_weight() && kind.width(layer.share) > 0) add(kind, 1, Dtype::f32);
+      if (kind.is_weight() && kind.width(layer.share) > 0)
+        add(kind, 1, kind.role == weight ? layer.dtype : Dtype::f32);
     }
   for (const TensorKind& kind : kinds_of_states)
     if (kind.is_in(layer.rule, layer.pass) && (*kind.end == start ? comes_in : goes_out)(layer.states))

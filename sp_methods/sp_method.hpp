@@ -140,7 +140,7 @@ struct LayerTensors {
   Slice initial_state, d_final_state;
   /// The state behind the sequence and the gradient of the one before it, which are outputs.
   Slice final_state, d_initial_state;
-  Slice conv_w, dconv_w;  // weights [heads, channels, width], without tokens
+  Slice conv_w, dconv_w;  // weights [channels of q, of k, of v; width], dconv_w in f32
 
   /// The inputs q, k, v and g as operands of a kernel.
   LayerInputs<Recorded> inputs() const { return {q, k, v, g}; }
@@ -159,7 +159,7 @@ struct TensorKind {
   std::string_view name;
   Slice LayerTensors::*slice;
   Role role;
-  /// Number of elements of one token in one head, or of a state or a weight in one head; 0 if a
+  /// Number of elements of one token in one head, of a state in one head, or of all weights; 0 if a
   /// layer of this share has no such tensor.
   std::int64_t (*width)(const LayerShape& share);
   /// Number of heads of the tensor.
@@ -204,6 +204,9 @@ struct TensorPart {
 
 /// Prefix of the names of inputs that the forward pass has gathered and kept: "kept_q".
 inline constexpr std::string_view kept_prefix = "kept_";
+/// Prefix of the names of the rows before each run of a rank that the forward pass of a convolution
+/// has received and kept: "halo_q".
+inline constexpr std::string_view halo_prefix = "halo_";
 
 /// A named sequence-parallel method.
 struct SpMethod {

@@ -183,7 +183,6 @@ struct Output {
   Slice slice;
 
   const LayerProblem& problem() const { return oracle.problem(); }
-  std::int64_t width() const { return problem().width(buffer.name); }
   /// Elements of the tensor for one token.
   std::int64_t row() const { return problem().row(buffer.name); }
   std::int64_t tokens() const { return buffer.count / row(); }
@@ -206,14 +205,15 @@ std::string unusable(std::span<const float> values, std::int64_t offset, const O
 struct Found {
   std::vector<float> solved;  // the solved heads [tokens, heads, width]
   std::string fault;
+  std::vector<double> expected = {};  // of weights
 };
 
 /// Reads an output, a run of tokens at a time, which several threads look through.
 Found read(const Executor& executor, int rank, const Output& output, LayerSketch* sketch) {
   const std::vector<std::int64_t> heads = output.oracle.heads(output.buffer.name);
   const LayerProblem& problem = output.problem();
-  const std::int64_t row = output.row(), width = output.width(), tokens = output.tokens();
-  const std::int64_t solved_row = static_cast<std::int64_t>(heads.size()) * width;
+  const std::int64_t row = output.row(), width = problem.width(output.buffer.name);
+  const std::int64_t tokens = output.tokens(), solved_row = static_cast<std::int64_t>(heads.size()) * width;
   const std::int64_t step = tokens_at_once(tokens, row);
   Found found{.solved = std::vector<float>(tokens * solved_row), .fault = {}};
   std::vector<float> got(step * row);
@@ -236,14 +236,14 @@ Found read(const Executor& executor, int rank, const Output& output, LayerSketch
   return found;
 }
 
-/// Reads weights, [heads, elements of a head].
-Found read_weights(const Executor& executor, int rank, const Output& output) {
+/// Reads weights, the runs of the solved heads, beside what they should be.
+Found read_weights(const Executor& executor, int rank, const Output& output, const TensorPart& part) {
   std::vector<float> all(output.buffer.count);
   executor.read(all, rank, output.slice);
   Found found{.solved = {}, .fault = unusable(all, 0, output)};
-  for (const std::int64_t head : output.oracle.weight_heads()) {
-    const auto own = all.begin() + head * output.width();
-    found.solved.insert(found.solved.end(), own, own + output.width());
+  for (const auto& [first, run] : output.oracle.expected_weights(part)) {
+    found.solved.insert(found.solved.end(), all.begin() + first, all.begin() + first + std::ssize(run));
+    found.expected.insert(found.expected.end(), run.begin(), run.end());
   }
   return found;
 }
@@ -277,13 +277,14 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
       if (sketch != nullptr && !is_weight) sketch->begin(buffer.name, problem);  // also without tokens
       if (buffer.count == 0) continue;
       const Output output{oracle, positions, buffer, s.buffer(buffer.name)};
-      Found found = is_weight ? read_weights(executor, rank, output) : read(executor, rank, output, sketch);
+      const TensorPart part = input_of(buffer.name, method, rank, problem).part;
+      Found found =
+          is_weight ? read_weights(executor, rank, output, part) : read(executor, rank, output, sketch);
       // States and gradients of weights are f32, and made of tensors of the layer's type.
       const double tolerance = layer_tolerance(problem.dtype, wire_roundoff(executor), s.ranks(),
                                                problem.rule, problem.width(buffer.name));
-      const TensorPart part = input_of(buffer.name, method, rank, problem).part;
-      const double error = is_weight ? relative_error(found.solved, oracle.expected_weights(part))
-                                     : error_of(found, output, tolerance);
+      const double error =
+          is_weight ? relative_error(found.solved, found.expected) : error_of(found, output, tolerance);
       result.relative_error = std::max(result.relative_error, error);
       result.tolerance = std::max(result.tolerance, tolerance);
       if (found.fault.empty() && !(error <= tolerance))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts of the short causal convolution before q, k and v of linear attention, over a run
+// The contracts of the short causal convolution before q, k or v of linear attention, over a run
 // of tokens that follow one another. For each channel, with weights w_0 .. w_{W-1}:
 //
 //   z_t = sum_i w_i x_{t-W+1+i}          y_t = silu(z_t), of q and k of a delta rule over its norm
@@ -16,32 +16,32 @@
 #include <vector>
 
 #include "sp_methods/kernels/contracts.hpp"
-#include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
 
 /// Added to the sum of squares of a row of q or k before its root is taken.
 inline constexpr float unit_row_epsilon = 1e-6F;
 
-/// A run of tokens, and the rows of it that a call makes.
+/// A tensor [tokens, heads, width] of a run of tokens, and the rows of it that a call makes.
 struct ConvShape {
-  LayerShape share;  ///< Of the run.
+  std::int64_t tokens = 0;
+  std::int64_t heads = 1;
+  std::int64_t width = 0;
+  std::int64_t taps = 0;   ///< W, the number of weights of a channel.
+  std::int64_t batch = 1;  ///< Number of sequences, which share the weights.
   bool has_unit_rows = false;
+  Dtype dtype = Dtype::f32;
   /// Tokens, ascending, at which a document starts; those of the halo are negative.
   std::vector<std::int64_t> starts = {};
   std::int64_t first = 0;
   std::int64_t count = 0;
-  Dtype dtype = Dtype::f32;
-  /// Where the halo's gradients that other ranks made are added: rows from this one on.
-  std::int64_t later = 0;
 
-  std::int64_t width() const { return share.conv; }
   /// Number of rows of a halo.
-  std::int64_t before() const { return share.conv - 1; }
-  /// Channels of q, k and v of a head, whose weights follow one another.
-  std::int64_t channels() const { return 2 * share.d_k + share.d_v; }
-  /// Heads of a sequence, which have weights of their own.
-  std::int64_t weight_heads() const { return share.heads / share.batch; }
+  std::int64_t before() const { return taps - 1; }
+  /// Elements of a token.
+  std::int64_t row() const { return heads * width; }
+  /// Channels that have weights of their own.
+  std::int64_t channels() const { return row() / batch; }
   /// The same run, of which a call makes other rows.
   ConvShape rows(std::int64_t from, std::int64_t rows) const {
     ConvShape part = *this;
@@ -49,35 +49,23 @@ struct ConvShape {
     part.count = rows;
     return part;
   }
-  double elements() const { return static_cast<double>(count * share.heads * channels()); }
-  double flops() const { return 2 * elements() * static_cast<double>(width()); }
-};
+  /// Cost of a call that reads or writes some bytes for each element.
+  double flops() const { return 2 * elements() * static_cast<double>(taps); }
+  double tensors(std::int64_t narrow, std::int64_t sums) const {
+    return elements() * static_cast<double>(narrow * bytes_of(dtype) + sums * bytes_of(Dtype::f32));
+  }
 
-/// Rows of q, k and v that a kernel reads: [rows, heads, width] each.
-template <class A, class Kind>
-struct ConvIn {
-  In<A, Kind> q{};
-  In<A, Kind> k{};
-  In<A, Kind> v{};
-  auto members() { return std::tie(q, k, v); }
-};
-
-/// Rows of q, k and v that a kernel writes.
-template <class A, class Kind>
-struct ConvOut {
-  Out<A, Kind> q{};
-  Out<A, Kind> k{};
-  Out<A, Kind> v{};
-  auto members() { return std::tie(q, k, v); }
+ private:
+  double elements() const { return static_cast<double>(count * row()); }
 };
 
 /// What the convolution is computed from.
 template <class A>
 struct ConvInputs {
-  ConvIn<A, Tensor> x{};     ///< The rows of the run.
-  ConvIn<A, Tensor> halo{};  ///< The rows before it, or null for zeros.
-  In<A, State> w{};          ///< [weight heads, channels, width]
-  auto members() { return std::tuple_cat(x.members(), halo.members(), std::tie(w)); }
+  In<A, Tensor> x{};     ///< The rows of the run.
+  In<A, Tensor> halo{};  ///< The rows before it, or null for zeros.
+  In<A, Tensor> w{};     ///< [channels, taps]
+  auto members() { return std::tie(x, halo, w); }
 };
 
 /// y of some rows.
@@ -87,14 +75,12 @@ struct Conv {
   template <class A>
   struct Operands {
     ConvInputs<A> in{};
-    ConvOut<A, Tensor> y{};  ///< [count, heads, width]
+    Out<A, Tensor> y{};  ///< [count, heads, width]
     auto reads() { return in.members(); }
-    auto writes() { return y.members(); }
+    auto writes() { return std::tie(y); }
   };
   static double flops(const Parameters& p) { return p.flops(); }
-  static double bytes(const Parameters& p) {
-    return 2 * p.elements() * static_cast<double>(bytes_of(p.dtype));
-  }
+  static double bytes(const Parameters& p) { return p.tensors(2, 0); }
   static void on_host(const Operands<OnHost>& x, const Parameters& p);
 };
 
@@ -105,52 +91,33 @@ struct ConvActivationGradients {
   template <class A>
   struct Operands {
     ConvInputs<A> in{};
-    ConvIn<A, Tensor> dy{};  ///< [count, heads, width]
-    ConvOut<A, State> dz{};  ///< [count, heads, width]
-    auto reads() { return std::tuple_cat(in.members(), dy.members()); }
-    auto writes() { return dz.members(); }
+    In<A, Tensor> dy{};  ///< [count, heads, width]
+    Out<A, State> dz{};  ///< [count, heads, width]
+    auto reads() { return std::tuple_cat(in.members(), std::tie(dy)); }
+    auto writes() { return std::tie(dz); }
   };
   static double flops(const Parameters& p) { return p.flops(); }
-  static double bytes(const Parameters& p) {
-    return p.elements() * static_cast<double>(2 * bytes_of(p.dtype) + 4);
-  }
+  static double bytes(const Parameters& p) { return p.tensors(2, 1); }
   static void on_host(const Operands<OnHost>& x, const Parameters& p);
 };
 
-/// dx of some rows, from dz of the whole run and what other ranks made of the last rows.
+/// dx of some rows, from dz of the run and what other ranks made of these rows. Negative rows are
+/// those of the halo; their dz is that of the first tokens alone.
 struct ConvInputGradients {
   static constexpr const char* name = "conv_input_gradients";
   using Parameters = ConvShape;
   template <class A>
   struct Operands {
-    ConvIn<A, State> dz{};     ///< [tokens of the run, heads, width]
-    In<A, State> w{};          ///< [weight heads, channels, width]
-    ConvIn<A, State> later{};  ///< Of the rows from `later` on; null for zeros.
-    ConvOut<A, Tensor> dx{};   ///< [count, heads, width]
-    auto reads() { return std::tuple_cat(dz.members(), std::tie(w), later.members()); }
-    auto writes() { return dx.members(); }
+    In<A, State> dz{};     ///< [tokens of the run, heads, width]
+    In<A, Tensor> w{};     ///< [channels, taps]
+    In<A, State> later{};  ///< [count, heads, width], or null for zeros.
+    Out<A, Tensor> dx{};   ///< [count, heads, width], null for those of the halo.
+    Out<A, State> back{};  ///< Those of the halo, which another rank adds to its own.
+    auto reads() { return std::tie(dz, w, later); }
+    auto writes() { return std::tie(dx, back); }
   };
   static double flops(const Parameters& p) { return p.flops(); }
-  static double bytes(const Parameters& p) {
-    return p.elements() * static_cast<double>(bytes_of(p.dtype) + 4);
-  }
-  static void on_host(const Operands<OnHost>& x, const Parameters& p);
-};
-
-/// What dz of the first tokens of a run adds to dx of the halo: rows -before() .. -1.
-struct ConvHaloGradients {
-  static constexpr const char* name = "conv_halo_gradients";
-  using Parameters = ConvShape;
-  template <class A>
-  struct Operands {
-    ConvIn<A, State> dz{};   ///< [count, heads, width] of the first tokens
-    In<A, State> w{};        ///< [weight heads, channels, width]
-    ConvOut<A, State> dx{};  ///< [before, heads, width]
-    auto reads() { return std::tuple_cat(dz.members(), std::tie(w)); }
-    auto writes() { return dx.members(); }
-  };
-  static double flops(const Parameters& p) { return p.flops() / 2; }
-  static double bytes(const Parameters& p) { return 8 * p.elements(); }
+  static double bytes(const Parameters& p) { return p.tensors(1, 1); }
   static void on_host(const Operands<OnHost>& x, const Parameters& p);
 };
 
@@ -160,16 +127,15 @@ struct ConvWeightGradients {
   using Parameters = ConvShape;
   template <class A>
   struct Operands {
-    ConvInputs<A> in{};
-    ConvIn<A, State> dz{};  ///< [tokens of the run, heads, width]
-    InOut<A, State> dw{};   ///< [weight heads, channels, width]
-    auto reads() { return std::tuple_cat(in.members(), dz.members(), std::tie(dw)); }
+    In<A, Tensor> x{};     ///< The rows of the run.
+    In<A, Tensor> halo{};  ///< The rows before it, or null for zeros.
+    In<A, State> dz{};     ///< [tokens of the run, heads, width]
+    InOut<A, State> dw{};  ///< [channels, taps]
+    auto reads() { return std::tie(x, halo, dz, dw); }
     auto writes() { return std::tie(dw); }
   };
   static double flops(const Parameters& p) { return p.flops(); }
-  static double bytes(const Parameters& p) {
-    return p.elements() * static_cast<double>(bytes_of(p.dtype) + 4);
-  }
+  static double bytes(const Parameters& p) { return p.tensors(1, 1); }
   static void on_host(const Operands<OnHost>& x, const Parameters& p);
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sp_methods/passes/convolution.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "sp_methods/passes/ring.hpp"
@@ -9,105 +8,83 @@
 namespace baton {
 namespace {
 
-constexpr Slice LayerTensors::*inputs_of_layer[]{&LayerTensors::q, &LayerTensors::k, &LayerTensors::v};
-constexpr Slice LayerTensors::*gradients_of_layer[]{&LayerTensors::dq, &LayerTensors::dk, &LayerTensors::dv};
+constexpr Slice LayerTensors::*gradients[]{&LayerTensors::dq, &LayerTensors::dk, &LayerTensors::dv};
+
+/// The tensors that a convolution makes, in the order of its weights.
+std::vector<const TensorKind*> convolved_tensors() {
+  return {find_tensor("q"), find_tensor("k"), find_tensor("v")};
+}
 
 /// Elements of a token in q, k and v.
-std::int64_t row_of(const LayerShape& share) { return share.heads * (2 * share.d_k + share.d_v); }
+std::int64_t row_of(const LayerShape& share) {
+  std::int64_t row = 0;
+  for (const TensorKind* kind : convolved_tensors()) row += kind->heads(share) * kind->width(share);
+  return row;
+}
 
-ConvIn<Recorded, Tensor> read(const auto& rows) { return {rows.q, rows.k, rows.v}; }
-ConvIn<Recorded, State> read_sums(const auto& rows) { return {rows.q, rows.k, rows.v}; }
-ConvOut<Recorded, Tensor> written(const auto& rows) { return {rows.q, rows.k, rows.v}; }
-ConvOut<Recorded, State> written_sums(const auto& rows) { return {rows.q, rows.k, rows.v}; }
+/// One tensor's weights in `all`, whose `channels` follow `before` others in this rank's share. A
+/// rank that has some heads has its part of the weights of each tensor.
+Slice own_weights(const Schedule& s, const LayerShape& share, const Slice& all, std::int64_t before,
+                  std::int64_t channels) {
+  if (all.empty()) return all;
+  const std::int64_t parts = all.count * share.batch / (row_of(share) * share.conv);
+  const std::int64_t part = parts > 1 ? s.rank() : 0;
+  return all.part((parts * before + part * channels) * share.conv, channels * share.conv);
+}
+
+/// The tensor's rows of a rank.
+ConvShape shape_of(const TensorKind& kind, const Layer& layer) {
+  return {.heads = kind.heads(layer.share),
+          .width = kind.width(layer.share),
+          .taps = layer.share.conv,
+          .batch = layer.share.batch,
+          .has_unit_rows = layer.rule == Rule::delta && kind.name != "v",
+          .dtype = layer.dtype};
+}
 
 }  // namespace
 
-Convolution::Convolution(Schedule& schedule, const Layer& layer, const LayerTensors& x, Layout layout,
-                         bool is_whole)
+TensorConvolution::TensorConvolution(Schedule& schedule, const Layer& layer, const TensorKind& kind,
+                                     const Slice& x, const Slice& w, const Cut& cut, std::int64_t rank)
     : schedule_(schedule),
       layer_(layer),
-      row_(row_of(layer.share)),
-      weights_(own_weights(x.conv_w)),
-      dw_(own_weights(x.dconv_w)) {
-  make_pieces(layout, is_whole);
-  for (Slice LayerTensors::*tensor : inputs_of_layer)
-    y_.*tensor = schedule.scratch("conv_rows", (x.*tensor).count, layer.dtype);
-  if (layer.pass != Pass::backward) exchange_rows(x);
-  record_rows(x);
-}
-
-void Convolution::make_pieces(Layout layout, bool is_whole) {
-  const int ranks = is_whole ? 1 : schedule_.ranks(), rank = is_whole ? 0 : schedule_.rank();
-  const Cut cut{is_whole ? Layout::contiguous : layout, ranks, layer_.share.tokens};
-  const Positions at = cut.positions(rank);
-  const std::int64_t rows = layer_.share.conv - 1, halo_elements = rows * row_;
-  runs_ = cut.runs();
+      x_(x),
+      y_(schedule.scratch("conv_rows", x.count, layer.dtype)),
+      w_(w),
+      row_(kind.heads(layer.share) * kind.width(layer.share)),
+      runs_(cut.runs()) {
+  const ConvShape shape = shape_of(kind, layer);
+  const std::int64_t halo_elements = shape.before() * row_;
   Slice halos;
-  if (runs_.size() > 1 && rows > 0)  // a lone run has nothing before it
-    halos = saved_for_backward(schedule_, layer_, "conv_halo", cut.pieces() * halo_elements, layer_.dtype);
+  if (runs_.size() > 1 && halo_elements > 0)  // a lone run has nothing before it
+    halos = saved_for_backward(schedule_, layer_, std::string(halo_prefix) + std::string(kind.name),
+                               cut.pieces() * halo_elements, layer_.dtype);
   for (int i = 0; i < cut.pieces(); ++i) {
-    Piece piece{.shape = {.share = layer_.share, .dtype = layer_.dtype}};
-    piece.shape.share.tokens = cut.piece(i);
-    piece.shape.has_unit_rows = layer_.rule == Rule::delta;
-    piece.first = i == 0 ? 0 : cut.piece(0);
-    piece.place = cut.place(rank, i);
+    Piece piece{shape, i == 0 ? 0 : cut.piece(0), cut.place(rank, i)};
+    piece.shape.tokens = cut.piece(i);
     for (const std::int64_t start : layer_.starts)
-      if (const std::int64_t t = start - at.at(piece.first); - rows < t && t < piece.tokens())
+      if (const std::int64_t t = start - cut.positions(rank).at(piece.first);
+          - shape.before() < t && t < piece.shape.tokens)
         piece.shape.starts.push_back(t);
-    piece.shape.later = piece.tokens() - piece.edge();
-    if (!halos.empty() && !halo(runs_, piece.place, rows).empty())
+    if (!halos.empty() && !halo(runs_, piece.place, shape.before()).empty())
       piece.halo = halos.part(i * halo_elements, halo_elements);
-    if (piece.tokens() > 0) pieces_.push_back(std::move(piece));
+    if (piece.shape.tokens > 0) pieces_.push_back(std::move(piece));
   }
 }
 
-Slice Convolution::own_weights(const Slice& weights) const {
-  const std::int64_t own = row_ / layer_.share.batch * layer_.share.conv;
-  return weights.count == own || weights.empty() ? weights : weights.part(schedule_.rank() * own, own);
-}
-
-/// Rows [first, first + count) of `rows` ones that lie in memory of three tensors.
-Convolution::Rows Convolution::part_of(const Rows& all, std::int64_t rows, std::int64_t first,
-                                       std::int64_t count) const {
-  const auto part = [&](const Slice& slice) {
-    const std::int64_t row = rows == 0 ? 0 : slice.count / rows;
-    return slice.part(first * row, count * row);
-  };
-  return {part(all.q), part(all.k), part(all.v)};
-}
-
-Convolution::Rows Convolution::rows_of(const LayerTensors& x, const Piece& piece, std::int64_t first,
-                                       std::int64_t count) const {
-  return part_of({x.q, x.k, x.v}, layer_.share.tokens, piece.first + first, count);
-}
-
-Convolution::Rows Convolution::gradients_of(const LayerTensors& x, const Piece& piece, std::int64_t first,
-                                            std::int64_t count) const {
-  return part_of({x.dq, x.dk, x.dv}, layer_.share.tokens, piece.first + first, count);
-}
-
-/// Rows [first, first + count) of packed ones, which lie as those of q, of k and of v.
-Convolution::Rows Convolution::in_order(const Slice& packed, std::int64_t first, std::int64_t count) const {
-  const std::int64_t rows = packed.count / row_, d_k = layer_.share.heads * layer_.share.d_k;
-  const Rows all{packed.part(0, rows * d_k), packed.part(rows * d_k, rows * d_k),
-                 packed.part(2 * rows * d_k, packed.count - 2 * rows * d_k)};
-  return part_of(all, rows, first, count);
-}
-
-void Convolution::copy(const Rows& into, const Rows& from) {
-  schedule_.copy(into.q, from.q);
-  schedule_.copy(into.k, from.k);
-  schedule_.copy(into.v, from.v);
+/// Rows [first, first + count) of `all`.
+Slice TensorConvolution::rows(const Slice& all, std::int64_t first, std::int64_t count) const {
+  return all.part(first * row_, count * row_);
 }
 
 /// The parts of all halos, in the order of the sequence, in which all ranks exchange them.
-std::vector<Convolution::Part> Convolution::parts() const {
-  const std::int64_t rows = layer_.share.conv - 1;
+std::vector<TensorConvolution::Part> TensorConvolution::parts() const {
+  const std::int64_t before = layer_.share.conv - 1;
   std::vector<Part> all;
   for (std::size_t place = 0; place < runs_.size(); ++place) {
     if (runs_[place].count == 0) continue;
-    const std::vector<Run> runs = halo(runs_, place, rows);
-    std::int64_t offset = rows;
+    const std::vector<Run> runs = halo(runs_, place, before);
+    std::int64_t offset = before;
     for (const Run& run : runs) offset -= run.count;
     for (const Run& run : runs) {
       all.push_back({run, static_cast<std::int64_t>(place), offset});
@@ -117,152 +94,143 @@ std::vector<Convolution::Part> Convolution::parts() const {
   return all;
 }
 
-Convolution::Piece& Convolution::piece_at(std::int64_t place) {
+TensorConvolution::Piece& TensorConvolution::piece_at(std::int64_t place) {
   return *std::find_if(pieces_.begin(), pieces_.end(), [&](const Piece& one) { return one.place == place; });
 }
 
 /// The run of this rank that has the tokens `own`.
-Convolution::Piece& Convolution::piece_of(const Run& own) {
+TensorConvolution::Piece& TensorConvolution::piece_of(const Run& own) {
   return pieces_.size() > 1 && own.first >= pieces_.back().first ? pieces_.back() : pieces_.front();
 }
 
-void Convolution::exchange_rows(const LayerTensors& x) {
-  const std::int64_t rows = layer_.share.conv - 1;
-  for (const Part& part : parts()) {
-    const auto& [run, place, offset] = part;
+/// Records this rank's part in a message, or a copy if it has both ends.
+void TensorConvolution::move(const Slice& into, std::int64_t to, const Slice& leaves, std::int64_t from) {
+  if (is_own(from) && is_own(to)) return schedule_.copy(into, leaves);
+  if (is_own(from)) schedule_.send(static_cast<int>(to), leaves);
+  if (is_own(to)) schedule_.recv(into, static_cast<int>(from));
+}
+
+void TensorConvolution::exchange_rows() {
+  for (const auto& [run, place, offset] : parts()) {
     const std::int64_t to = runs_[place].rank;
-    Rows own;
-    if (is_own(run.rank)) own = part_of({x.q, x.k, x.v}, layer_.share.tokens, run.first, run.count);
-    if (is_own(run.rank) && is_own(to)) {
-      copy(in_order(piece_at(place).halo, offset, run.count), own);
-    } else if (is_own(run.rank)) {
-      const Slice leaves = schedule_.scratch("conv_leaves", run.count * row_, layer_.dtype);
-      copy(in_order(leaves, 0, run.count), own);
-      schedule_.send(static_cast<int>(to), leaves);
-    } else if (is_own(to)) {
-      const Slice& halo = piece_at(place).halo;
-      const bool is_all = run.count == rows;
-      const Slice came = is_all ? halo : schedule_.scratch("conv_came", run.count * row_, layer_.dtype);
-      schedule_.recv(came, static_cast<int>(run.rank));
-      if (!is_all) copy(in_order(halo, offset, run.count), in_order(came, 0, run.count));
-    }
+    const Slice into = is_own(to) ? rows(piece_at(place).halo, offset, run.count) : Slice{};
+    move(into, to, is_own(run.rank) ? rows(x_, run.first, run.count) : Slice{}, run.rank);
   }
-  wait_if_exposed(schedule_, layer_);
 }
 
-ConvInputs<Recorded> Convolution::inputs(const LayerTensors& x, const Piece& piece, bool with_halo) const {
-  ConvInputs<Recorded> in{.x = read(rows_of(x, piece, 0, piece.tokens())), .halo = {}, .w = weights_};
-  if (with_halo && !piece.halo.empty()) in.halo = read(in_order(piece.halo, 0, piece.shape.before()));
-  return in;
+ConvInputs<Recorded> TensorConvolution::inputs(const Piece& piece, bool with_halo) const {
+  return {.x = rows(x_, piece.first, piece.shape.tokens), .halo = with_halo ? piece.halo : Slice{}, .w = w_};
 }
 
-/// Records y of the rows that need no halo, then of the others.
-void Convolution::record_rows(const LayerTensors& x) {
+void TensorConvolution::record_rows(bool at_edge) {
+  for (const Piece& piece : pieces_) {
+    const std::int64_t edge = piece.behind();
+    const std::int64_t first = at_edge ? 0 : edge, count = at_edge ? edge : piece.shape.tokens - edge;
+    if (count == 0) continue;
+    record<Conv>(schedule_, piece.shape.rows(first, count),
+                 {.in = inputs(piece, at_edge), .y = rows(y_, piece.first + first, count)});
+  }
+}
+
+/// Records dz of some rows of a piece.
+void TensorConvolution::record_activation_gradients(Piece& piece, const Slice& dy, std::int64_t first,
+                                                    std::int64_t count) {
+  if (count == 0) return;
+  record<ConvActivationGradients>(schedule_, piece.shape.rows(first, count),
+                                  {.in = inputs(piece, first == 0),
+                                   .dy = rows(dy, piece.first + first, count),
+                                   .dz = rows(piece.dz, first, count)});
+}
+
+void TensorConvolution::record_edge_gradients(const Slice& dy) {
+  for (Piece& piece : pieces_) {
+    piece.dz = schedule_.scratch("conv_dz", piece.shape.tokens * row_);
+    if (piece.halo.empty()) continue;
+    const std::int64_t before = piece.shape.before();
+    record_activation_gradients(piece, dy, 0, piece.edge());
+    piece.back = schedule_.scratch("conv_back", before * row_);
+    record<ConvInputGradients>(
+        schedule_, piece.shape.rows(-before, before),
+        {.dz = rows(piece.dz, 0, piece.edge()), .w = w_, .later = {}, .dx = {}, .back = piece.back});
+  }
+}
+
+void TensorConvolution::exchange_gradients() {
+  for (const auto& [run, place, offset] : parts()) {
+    const std::int64_t from = runs_[place].rank;
+    const Slice leaves = is_own(from) ? rows(piece_at(place).back, offset, run.count) : Slice{};
+    Slice came;
+    if (is_own(run.rank)) came = schedule_.scratch("conv_came_back", run.count * row_);
+    move(came, run.rank, leaves, from);
+    if (!is_own(run.rank)) continue;
+    Piece& piece = piece_of(run);
+    if (piece.later.empty())  // the next run has all rows that any has
+      piece.later = came;
+    else
+      add(schedule_,
+          rows(piece.later, run.first - piece.first - piece.shape.tokens + piece.edge(), run.count), came);
+  }
+}
+
+void TensorConvolution::record_gradients(const Slice& dx, const Slice& dy, const Slice& dw) {
+  for (Piece& piece : pieces_) {
+    const std::int64_t tokens = piece.shape.tokens, alone = tokens - (piece.later.empty() ? 0 : piece.edge());
+    record_activation_gradients(piece, dy, piece.behind(), tokens - piece.behind());
+    const auto [x, halo, w] = inputs(piece, true);
+    record<ConvWeightGradients>(schedule_, piece.shape.rows(0, tokens),
+                                {.x = x, .halo = halo, .dz = piece.dz, .dw = dw});
+    const auto record_rows = [&](std::int64_t first, std::int64_t count, const Slice& later) {
+      if (count == 0) return;
+      record<ConvInputGradients>(
+          schedule_, piece.shape.rows(first, count),
+          {.dz = piece.dz, .w = w_, .later = later, .dx = rows(dx, piece.first + first, count), .back = {}});
+    };
+    record_rows(0, alone, {});
+    record_rows(alone, tokens - alone, piece.later);
+  }
+}
+
+Convolution::Convolution(Schedule& schedule, const Layer& layer, const LayerTensors& x, Layout layout,
+                         bool is_whole)
+    : schedule_(schedule), layer_(layer) {
+  const int ranks = is_whole ? 1 : schedule.ranks(), rank = is_whole ? 0 : schedule.rank();
+  const Cut cut{is_whole ? Layout::contiguous : layout, ranks, layer.share.tokens};
+  std::int64_t before = 0;
+  for (const TensorKind* kind : convolved_tensors()) {
+    const std::int64_t channels = kind->heads(layer.share) * kind->width(layer.share) / layer.share.batch;
+    const auto weights = [&](const Slice& all) {
+      return own_weights(schedule, layer.share, all, before, channels);
+    };
+    tensors_.emplace_back(schedule, layer, *kind, x.*kind->slice, weights(x.conv_w), cut, rank);
+    dw_.push_back(weights(x.dconv_w));
+    before += channels;
+  }
+  if (layer.pass != Pass::backward) {
+    for (TensorConvolution& one : tensors_) one.exchange_rows();
+    wait_if_exposed(schedule, layer);
+  }
   for (const bool at_edge : {false, true})
-    for (const Piece& piece : pieces_) {
-      const std::int64_t edge = piece.halo.empty() ? 0 : piece.edge();
-      const std::int64_t first = at_edge ? 0 : edge, count = at_edge ? edge : piece.tokens() - edge;
-      if (count == 0) continue;
-      record<Conv>(schedule_, piece.shape.rows(first, count),
-                   {.in = inputs(x, piece, at_edge), .y = written(rows_of(y_, piece, first, count))});
-    }
+    for (TensorConvolution& one : tensors_) one.record_rows(at_edge);
 }
 
 LayerTensors Convolution::inside(const LayerTensors& x) {
   LayerTensors inner = x;
-  for (Slice LayerTensors::*tensor : inputs_of_layer) inner.*tensor = y_.*tensor;
-  for (Slice LayerTensors::*tensor : gradients_of_layer) {
-    if ((y_.*tensor).empty() && !(x.*tensor).empty())
-      y_.*tensor = schedule_.scratch("conv_gradients", (x.*tensor).count, layer_.dtype);
-    inner.*tensor = y_.*tensor;
+  inner.q = tensors_[0].y(), inner.k = tensors_[1].y(), inner.v = tensors_[2].y();
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Slice& dx = x.*gradients[i];
+    if (dy_[i].empty() && !dx.empty()) dy_[i] = schedule_.scratch("conv_gradients", dx.count, layer_.dtype);
+    inner.*gradients[i] = dy_[i];
   }
   return inner;
 }
 
-/// Records dz of some rows of a piece.
-void Convolution::record_activation_gradients(const LayerTensors& x, Piece& piece, std::int64_t first,
-                                              std::int64_t count) {
-  if (count == 0) return;
-  record<ConvActivationGradients>(schedule_, piece.shape.rows(first, count),
-                                  {.in = inputs(x, piece, first == 0),
-                                   .dy = read(gradients_of(y_, piece, first, count)),
-                                   .dz = written_sums(part_of(piece.dz, piece.tokens(), first, count))});
-}
-
 void Convolution::record_backward(const LayerTensors& x) {
   fill(schedule_, x.dconv_w, 0.0F);
-  const std::int64_t rows = layer_.share.conv - 1;
-  for (Piece& piece : pieces_) {
-    piece.dz = in_order(schedule_.scratch("conv_dz", piece.tokens() * row_), 0, piece.tokens());
-    if (piece.halo.empty()) continue;
-    record_activation_gradients(x, piece, 0, piece.edge());
-    piece.back = schedule_.scratch("conv_back", rows * row_);
-    record<ConvHaloGradients>(schedule_, piece.shape.rows(0, piece.edge()),
-                              {.dz = read_sums(part_of(piece.dz, piece.tokens(), 0, piece.edge())),
-                               .w = weights_,
-                               .dx = written_sums(in_order(piece.back, 0, rows))});
-  }
-  exchange_gradients();
-  for (Piece& piece : pieces_) {
-    const std::int64_t edge = piece.halo.empty() ? 0 : piece.edge(), tokens = piece.tokens();
-    record_activation_gradients(x, piece, edge, tokens - edge);
-    record<ConvWeightGradients>(schedule_, piece.shape.rows(0, tokens),
-                                {.in = inputs(x, piece, true), .dz = read_sums(piece.dz), .dw = dw_});
-    const std::int64_t alone = piece.later.empty() ? tokens : piece.shape.later;
-    for (const auto& [first, count] : {std::pair{std::int64_t{0}, alone}, std::pair{alone, tokens - alone}}) {
-      if (count == 0) continue;
-      const Rows later = first == 0 && alone > 0 ? Rows{} : in_order(piece.later, 0, piece.edge());
-      record<ConvInputGradients>(schedule_, piece.shape.rows(first, count),
-                                 {.dz = read_sums(piece.dz),
-                                  .w = weights_,
-                                  .later = read_sums(later),
-                                  .dx = written(gradients_of(x, piece, first, count))});
-    }
-  }
-}
-
-/// Sends the gradients of halos back, and adds those that come in the order of the sequence.
-void Convolution::exchange_gradients() {
-  for (const Part& part : parts()) {
-    const auto& [run, place, offset] = part;
-    const std::int64_t from = runs_[place].rank;
-    const bool is_all = run.count == layer_.share.conv - 1;
-    Slice packed;
-    if (is_own(from)) {
-      packed = piece_at(place).back;
-      if (!is_all) {
-        const Slice some = schedule_.scratch("conv_goes_back", run.count * row_);
-        copy(in_order(some, 0, run.count), in_order(packed, offset, run.count));
-        packed = some;
-      }
-      if (!is_own(run.rank)) schedule_.send(static_cast<int>(run.rank), packed);
-    }
-    if (!is_own(run.rank)) continue;
-    Piece& piece = piece_of(run);
-    const bool is_first = piece.later.empty();
-    if (!is_own(from)) {
-      packed = schedule_.scratch("conv_came_back", run.count * row_);
-      schedule_.recv(packed, static_cast<int>(from));
-    }
-    if (is_first && is_all) {
-      piece.later = packed;
-      continue;
-    }
-    if (is_first) piece.later = schedule_.scratch("conv_later", piece.edge() * row_);
-    add_to(piece, part, packed, is_first);
-  }
+  for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].record_edge_gradients(dy_[i]);
+  for (TensorConvolution& one : tensors_) one.exchange_gradients();
   wait_if_exposed(schedule_, layer_);
-}
-
-/// Adds gradients of rows of a piece to those that other runs made of its last rows.
-void Convolution::add_to(const Piece& piece, const Part& part, const Slice& packed, bool is_first) {
-  if (is_first) fill(schedule_, piece.later, 0.0F);
-  const std::int64_t first = part.from.first - piece.first - piece.shape.later;
-  const Rows into = in_order(piece.later, first, part.from.count),
-             from = in_order(packed, 0, part.from.count);
-  add(schedule_, into.q, from.q);
-  add(schedule_, into.k, from.k);
-  add(schedule_, into.v, from.v);
+  for (std::size_t i = 0; i < tensors_.size(); ++i)
+    tensors_[i].record_gradients(x.*gradients[i], dy_[i], dw_[i]);
 }
 
 Convolution::Build convolved(Convolution::Build build, Layout layout, Sequence sequence) {

@@ -15,6 +15,8 @@
 // Source: MaxText, src/maxtext/models/gdn_cp.py, exchanges the last rows in this way.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -24,7 +26,67 @@
 
 namespace baton {
 
-/// The convolution of the tokens that one rank works on.
+/// The convolution before q, k or v of the tokens that one rank works on.
+class TensorConvolution {
+ public:
+  /// Prepares that of the tensor x of a rank, with its weights w. The tokens are those of `cut`.
+  TensorConvolution(Schedule& schedule, const Layer& layer, const TensorKind& kind, const Slice& x,
+                    const Slice& w, const Cut& cut, std::int64_t rank);
+
+  /// Records the exchange of the rows that runs behind need.
+  void exchange_rows();
+  /// Records y of the rows that need the halo, or of all others.
+  void record_rows(bool at_edge);
+  const Slice& y() const { return y_; }
+
+  /// Records what the gradients dy of the first rows add to those of the halo.
+  void record_edge_gradients(const Slice& dy);
+  /// Sends the gradients of halos back, and adds those that come in the order of the sequence.
+  void exchange_gradients();
+  /// Records dx, and adds to dw.
+  void record_gradients(const Slice& dx, const Slice& dy, const Slice& dw);
+
+ private:
+  /// A run of this rank.
+  struct Piece {
+    ConvShape shape;
+    std::int64_t first = 0;  ///< Its first token among those of the rank.
+    std::int64_t place = 0;  ///< Its place among the runs of all ranks.
+    Slice halo = {};         ///< The rows before it; empty if there are none.
+    Slice back = {};         ///< Their gradients.
+    Slice later = {};        ///< Gradients of its last rows, from other ranks.
+    Slice dz = {};
+
+    /// Number of its rows that need the halo, or that are in those of others.
+    std::int64_t edge() const { return std::min(shape.before(), shape.tokens); }
+    /// Number of its first rows whose y needs a halo.
+    std::int64_t behind() const { return halo.empty() ? 0 : edge(); }
+  };
+  /// A part of a halo on its way.
+  struct Part {
+    Run from;
+    std::int64_t place = 0;   ///< The run whose halo it is in.
+    std::int64_t offset = 0;  ///< Its first row in that halo.
+  };
+
+  Slice rows(const Slice& all, std::int64_t first, std::int64_t count) const;
+  std::vector<Part> parts() const;
+  bool is_own(std::int64_t rank) const { return rank == schedule_.rank(); }
+  Piece& piece_at(std::int64_t place);
+  Piece& piece_of(const Run& own);
+  void move(const Slice& into, std::int64_t to, const Slice& leaves, std::int64_t from);
+  ConvInputs<Recorded> inputs(const Piece& piece, bool with_halo) const;
+  void record_activation_gradients(Piece& piece, const Slice& dy, std::int64_t first, std::int64_t count);
+
+  Schedule& schedule_;
+  const Layer& layer_;
+  Slice x_, y_, w_;
+  std::int64_t row_;  // elements of a token
+  std::vector<Run> runs_;
+  std::vector<Piece> pieces_;
+};
+
+/// The convolutions of q, k and v, whose messages are under way together.
 class Convolution {
  public:
   using Build = std::function<void(Schedule&, const Layer&, const LayerTensors&)>;
@@ -39,58 +101,11 @@ class Convolution {
   void record_backward(const LayerTensors& x);
 
  private:
-  struct Rows {
-    Slice q, k, v;
-  };
-  /// A run of this rank.
-  struct Piece {
-    ConvShape shape;
-    std::int64_t first = 0;  ///< Its first token among those of the rank.
-    std::int64_t place = 0;  ///< Its place among the runs of all ranks.
-    Slice halo = {};         ///< The rows before it; empty if there are none.
-    Slice back = {};         ///< Their gradients.
-    Slice later = {};        ///< Gradients of its last rows, from other ranks.
-    Rows dz = {};
-
-    std::int64_t tokens() const { return shape.share.tokens; }
-    /// Number of its rows that need the halo, or that are in those of others.
-    std::int64_t edge() const { return std::min(shape.before(), tokens()); }
-  };
-  /// A part of a halo on its way.
-  struct Part {
-    Run from;
-    std::int64_t place = 0;   ///< The run whose halo it is in.
-    std::int64_t offset = 0;  ///< Its first row in that halo.
-  };
-
-  Rows rows_of(const LayerTensors& x, const Piece& piece, std::int64_t first, std::int64_t count) const;
-  Rows gradients_of(const LayerTensors& x, const Piece& piece, std::int64_t first, std::int64_t count) const;
-  Rows in_order(const Slice& packed, std::int64_t first, std::int64_t count) const;
-  Rows part_of(const Rows& all, std::int64_t rows, std::int64_t first, std::int64_t count) const;
-  void copy(const Rows& into, const Rows& from);
-  void add_to(const Piece& piece, const Part& part, const Slice& packed, bool is_first);
-
-  void make_pieces(Layout layout, bool is_whole);
-  std::vector<Part> parts() const;
-  bool is_own(std::int64_t rank) const { return rank == schedule_.rank(); }
-  Piece& piece_at(std::int64_t place);
-  Piece& piece_of(const Run& own);
-  ConvInputs<Recorded> inputs(const LayerTensors& x, const Piece& piece, bool with_halo) const;
-  Slice own_weights(const Slice& weights) const;
-
-  void exchange_rows(const LayerTensors& x);
-  void exchange_gradients();
-  void record_rows(const LayerTensors& x);
-  void record_activation_gradients(const LayerTensors& x, Piece& piece, std::int64_t first,
-                                   std::int64_t count);
-
   Schedule& schedule_;
   const Layer& layer_;
-  std::int64_t row_;  // elements of a token in q, k and v
-  std::vector<Run> runs_;
-  std::vector<Piece> pieces_;
-  Slice weights_, dw_;
-  LayerTensors y_;
+  std::vector<TensorConvolution> tensors_;
+  std::vector<Slice> dw_;
+  std::array<Slice, 3> dy_;
 };
 
 /// Records the steps of `build` with the layer's convolution around them, if it has one. The tokens

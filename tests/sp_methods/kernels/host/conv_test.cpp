@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -17,78 +17,60 @@ using namespace baton;
 
 using Values = std::vector<float>;
 
-/// Rows of q, k and v.
-struct Rows {
-  std::array<Values, 3> of;
-
-  Rows(const ConvShape& p, std::int64_t rows, std::mt19937_64* random = nullptr) {
-    std::normal_distribution<float> normal;
-    for (int i = 0; i < 3; ++i) {
-      of[i].assign(rows * p.share.heads * (i < 2 ? p.share.d_k : p.share.d_v), 0.0F);
-      for (float& value : of[i])
-        if (random != nullptr) value = normal(*random);
-    }
-  }
-  const float* at(int i) const { return of[i].data(); }
-  template <class Kind>
-  ConvIn<OnHost, Kind> in() const {
-    return {at(0), at(1), at(2)};
-  }
-  template <class Kind>
-  ConvOut<OnHost, Kind> out() {
-    return {of[0].data(), of[1].data(), of[2].data()};
-  }
-};
-
 /// A run of two sequences with three rows before it, and all that its kernels make.
 class ConvRun {
  public:
   explicit ConvRun(const ConvShape& shape)
       : p(shape),
         random(7),
-        x(p, p.share.tokens, &random),
-        halo(p, p.before(), &random),
-        dy(p, p.share.tokens, &random),
-        y(p, p.share.tokens),
-        dz(p, p.share.tokens),
-        dx(p, p.share.tokens),
-        back(p, p.before()),
-        w(p.weight_heads() * p.channels() * p.width()),
+        x(drawn(p.tokens * p.row())),
+        halo(drawn(p.before() * p.row())),
+        dy(drawn(p.tokens * p.row())),
+        w(drawn(p.channels() * p.taps)),
+        y(x.size()),
+        dz(x.size()),
+        dx(x.size()),
+        back(halo.size()),
         dw(w.size()) {
-    std::normal_distribution<float> normal;
-    for (float& value : w) value = normal(random);
-    const ConvInputs<OnHost> in{x.in<Tensor>(), halo.in<Tensor>(), w.data()};
-    const ConvShape all = p.rows(0, p.share.tokens);
-    Conv::on_host({in, y.out<Tensor>()}, all);
-    ConvActivationGradients::on_host({in, dy.in<Tensor>(), dz.out<State>()}, all);
-    ConvInputGradients::on_host({dz.in<State>(), w.data(), {}, dx.out<Tensor>()}, all);
-    ConvHaloGradients::on_host({dz.in<State>(), w.data(), back.out<State>()},
-                               p.rows(0, std::min(p.before(), p.share.tokens)));
-    ConvWeightGradients::on_host({in, dz.in<State>(), dw.data()}, all);
+    const ConvInputs<OnHost> in{x.data(), halo.data(), w.data()};
+    const ConvShape all = p.rows(0, p.tokens);
+    Conv::on_host({in, y.data()}, all);
+    ConvActivationGradients::on_host({in, dy.data(), dz.data()}, all);
+    ConvInputGradients::on_host({dz.data(), w.data(), nullptr, dx.data(), nullptr}, all);
+    ConvInputGradients::on_host({dz.data(), w.data(), nullptr, nullptr, back.data()},
+                                p.rows(-p.before(), p.before()));
+    ConvWeightGradients::on_host({x.data(), halo.data(), dz.data(), dw.data()}, all);
   }
 
+  /// The place of the weights of a head.
+  std::int64_t weights(std::int64_t head) const { return head * p.width % p.channels() * p.taps; }
+
   /// The reference of tokens [first, end) of one head, with what they see before them.
-  ReferenceConvolution reference(int i, std::int64_t head, std::int64_t first, std::int64_t end,
+  ReferenceConvolution reference(std::int64_t head, std::int64_t first, std::int64_t end,
                                  std::int64_t history) const {
-    const std::int64_t width = i < 2 ? p.share.d_k : p.share.d_v;
-    ReferenceConvolution of{.width = width, .taps = p.width()};
-    of.has_unit_rows = p.has_unit_rows && i < 2;
+    ReferenceConvolution of{.width = p.width, .taps = p.taps, .has_unit_rows = p.has_unit_rows};
     of.history = history;
     for (std::int64_t t = first - history; t < end; ++t) {
-      const float* row = (t < 0 ? halo.at(i) + (t + p.before()) * p.share.heads * width
-                                : x.at(i) + t * p.share.heads * width) +
-                         head * width;
-      of.x.insert(of.x.end(), row, row + width);
+      const auto row =
+          (t < 0 ? halo.begin() + (t + p.before()) * p.row() : x.begin() + t * p.row()) + head * p.width;
+      of.x.insert(of.x.end(), row, row + p.width);
     }
-    const auto from = w.begin() + (head % p.weight_heads() * p.channels() + i * p.share.d_k) * p.width();
-    of.w.assign(from, from + width * p.width());
+    const auto from = w.begin() + weights(head);
+    of.w.assign(from, from + p.width * p.taps);
     return of;
   }
 
   ConvShape p;
   std::mt19937_64 random;
-  Rows x, halo, dy, y, dz, dx, back;
-  Values w, dw;
+  Values x, halo, dy, w, y, dz, dx, back, dw;
+
+ private:
+  Values drawn(std::int64_t count) {
+    std::normal_distribution<float> normal;
+    Values values(count);
+    for (float& value : values) value = normal(random);
+    return values;
+  }
 };
 
 void expect_near(const std::vector<double>& right, const float* got, std::int64_t width, std::int64_t row) {
@@ -101,62 +83,62 @@ void expect_near(const std::vector<double>& right, const float* got, std::int64_
 /// Compares all results of the tokens [first, end), which begin a document if they see no history.
 void compare(const ConvRun& run, std::int64_t first, std::int64_t end, std::int64_t history,
              std::vector<double>& dw) {
-  for (int i = 0; i < 3; ++i)
-    for (std::int64_t head = 0; head < run.p.share.heads; ++head) {
-      const ReferenceConvolution of = run.reference(i, head, first, end, history);
-      const std::int64_t row = run.p.share.heads * of.width, at = first * row + head * of.width;
-      std::vector<double> dy;
-      for (std::int64_t t = first; t < end; ++t) {
-        const float* own = run.dy.at(i) + t * row + head * of.width;
-        dy.insert(dy.end(), own, own + of.width);
-      }
-      const std::vector<double> dz = reference_activation_gradients(of, dy);
-      const std::vector<double> dx = reference_input_gradients(of, dz);
-      expect_near(reference_rows(of), run.y.at(i) + at, of.width, row);
-      expect_near({dx.begin() + history * of.width, dx.end()}, run.dx.at(i) + at, of.width, row);
-      if (history > 0)
-        expect_near({dx.begin(), dx.begin() + history * of.width},
-                    run.back.at(i) + (run.p.before() - history) * row + head * of.width, of.width, row);
-      const std::vector<double> own = reference_weight_gradients(of, dz);
-      const auto into =
-          dw.begin() + (head % run.p.weight_heads() * run.p.channels() + i * run.p.share.d_k) * of.taps;
-      std::transform(own.begin(), own.end(), into, into, std::plus<>());
+  const std::int64_t row = run.p.row(), width = run.p.width;
+  for (std::int64_t head = 0; head < run.p.heads; ++head) {
+    const ReferenceConvolution of = run.reference(head, first, end, history);
+    const std::int64_t at = first * row + head * width;
+    std::vector<double> dy;
+    for (std::int64_t t = first; t < end; ++t) {
+      const float* own = run.dy.data() + t * row + head * width;
+      dy.insert(dy.end(), own, own + width);
     }
+    const std::vector<double> dz = reference_activation_gradients(of, dy);
+    const std::vector<double> dx = reference_input_gradients(of, dz);
+    expect_near(reference_rows(of), run.y.data() + at, width, row);
+    expect_near({dx.begin() + history * width, dx.end()}, run.dx.data() + at, width, row);
+    if (history > 0)
+      expect_near({dx.begin(), dx.begin() + history * width},
+                  run.back.data() + (run.p.before() - history) * row + head * width, width, row);
+    const std::vector<double> own = reference_weight_gradients(of, dz);
+    const auto into = dw.begin() + run.weights(head);
+    std::transform(own.begin(), own.end(), into, into, std::plus<>());
+  }
 }
 
 TEST(ConvKernels, AreTheReferenceOfEachDocument) {
   for (const bool has_unit_rows : {false, true})
     for (const std::vector<std::int64_t>& starts :
          {std::vector<std::int64_t>{}, {2, 3, 9}, {0, 8}, {-1, 5}}) {
-      ConvShape p{.share = {.tokens = 11, .heads = 4, .d_k = 3, .d_v = 5}};
-      p.share.batch = 2, p.share.conv = 4, p.has_unit_rows = has_unit_rows, p.starts = starts;
-      const ConvRun run(p);
+      const ConvRun run({.tokens = 11,
+                         .heads = 4,
+                         .width = 5,
+                         .taps = 4,
+                         .batch = 2,
+                         .has_unit_rows = has_unit_rows,
+                         .starts = starts});
       std::vector<double> dw(run.dw.size());
       std::vector<std::int64_t> edges{0};
       for (const std::int64_t start : starts)
         if (start > 0) edges.push_back(start);
-      edges.push_back(p.share.tokens);
+      edges.push_back(run.p.tokens);
       // Rows of the halo that are of the first document.
       const std::int64_t history =
-          starts.empty() || starts.front() > 0 ? p.before() : -std::min<std::int64_t>(0, starts.front());
+          starts.empty() || starts.front() > 0 ? run.p.before() : -std::min<std::int64_t>(0, starts.front());
       for (std::size_t i = 1; i < edges.size(); ++i)
         compare(run, edges[i - 1], edges[i], i == 1 ? history : 0, dw);
-      expect_near(dw, run.dw.data(), p.width(), p.width());
+      expect_near(dw, run.dw.data(), run.p.taps, run.p.taps);
     }
 }
 
 /// Gradients of ones, and of three rows that another rank had.
 TEST(ConvKernels, SendBackAndAddWhatRowsOfOthersSaw) {
-  ConvShape p{.share = {.tokens = 3, .heads = 1, .d_k = 1, .d_v = 1}};
-  p.share.conv = 4;
-  const Values w{1, 10, 100, 1000, 1, 10, 100, 1000, 1, 10, 100, 1000}, ones(3, 1), later{5, 6, 7};
-  Rows back(p, 3), dx(p, 3);
-  const ConvIn<OnHost, State> dz{ones.data(), ones.data(), ones.data()};
-  ConvHaloGradients::on_host({dz, w.data(), back.out<State>()}, p.rows(0, 3));
-  EXPECT_EQ(back.of[0], (Values{1, 11, 111}));
-  ConvInputGradients::on_host({dz, w.data(), {later.data(), later.data(), later.data()}, dx.out<Tensor>()},
-                              p.rows(0, 3));
-  EXPECT_EQ(dx.of[2], (Values{1110 + 5, 1100 + 6, 1000 + 7}));
+  const ConvShape p{.tokens = 3, .heads = 1, .width = 1, .taps = 4};
+  const Values w{1, 10, 100, 1000}, dz(3, 1), later{5, 6, 7};
+  Values back(3), dx(3);
+  ConvInputGradients::on_host({dz.data(), w.data(), nullptr, nullptr, back.data()}, p.rows(-3, 3));
+  EXPECT_EQ(back, (Values{1, 11, 111}));
+  ConvInputGradients::on_host({dz.data(), w.data(), later.data(), dx.data(), nullptr}, p.rows(0, 3));
+  EXPECT_EQ(dx, (Values{1110 + 5, 1100 + 6, 1000 + 7}));
 }
 
 }  // namespace
