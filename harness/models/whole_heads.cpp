@@ -16,6 +16,7 @@
 #include <set>
 
 #include "collectives/drawn_numbers.hpp"
+#include "sp_methods/head_oracle.hpp"
 #include "sp_methods/models/reference/mixers.hpp"
 
 namespace baton {
@@ -115,14 +116,12 @@ Matrix WholeHeads::taps() const {
     if (weight.name == "conv") break;
     at += weight.count();
   }
-  const std::int64_t keys = share_.query_heads() * share_.d_k;
+  const auto [q, k, v] = first_weights(share_, head_ * group_);
+  const std::int64_t of_keys = share_.d_k * share_.conv, of_values = group_ * share_.d_v * share_.conv;
   Matrix own(2 * share_.d_k + group_ * share_.d_v, share_.conv);
-  std::int64_t row = 0;
-  for (const auto& [first, count] : {std::pair{head_ * share_.d_k, share_.d_k},
-                                     {keys + head_ * share_.d_k, share_.d_k},
-                                     {2 * keys + head_ * group_ * share_.d_v, group_ * share_.d_v}})
-    for (std::int64_t c = first; c < first + count; ++c, ++row)
-      for (std::int64_t i = 0; i < share_.conv; ++i) own(row, i) = all[at + c * share_.conv + i];
+  double* into = own.data();
+  for (const auto& [first, count] : {std::pair{q, of_keys}, {k, of_keys}, {v, of_values}})
+    into = std::copy_n(all.begin() + at + first, count, into);
   return own;
 }
 

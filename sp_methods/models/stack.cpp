@@ -232,6 +232,10 @@ Refusal unsupported(const Stack& stack, int ranks) {
       return method.name + " does not keep the contiguous tokens of a rank";
     if (kind == Attention::softmax && method.kept && stack.has_backward)
       return method.name + " keeps the output of other heads or tokens, which no stack does yet";
+    const bool adds_up = stack.shards_weights || ranks == 1 || !stack.has_backward;
+    if (layer.share.conv > 0 && method.kept && !adds_up)
+      return method.name +
+             " makes gradients of a convolution's weights for its own heads, and only --fsdp adds them up";
     for (const Pass pass : {Pass::forward, Pass::backward}) {
       if (pass == Pass::backward && !stack.has_backward) continue;
       layer.pass = pass;

@@ -2,6 +2,7 @@
 #include "sp_methods/models/reference/mixers.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "sp_methods/head_oracle.hpp"
 #include "sp_methods/kernels/reference/roundings.hpp"
@@ -32,22 +33,22 @@ struct Head {
   std::int64_t head, query_head, key_head, value_head, first;
 };
 
-/// One of q, k and v in the weights of a convolution.
+/// One of q, k and v of a head in the weights [channels, taps] of a convolution.
 struct Channels {
   std::int64_t first, width;
 };
 
 /// The channels of q, k and v of a head.
-std::vector<Channels> channels_of(const Head& head) {
+std::array<Channels, 3> channels_of(const Head& head) {
   const LayerShape& s = head.in.shape;
-  const std::int64_t keys = s.query_heads() * s.d_k, at = head.query_head * s.d_k;
-  return {{at, s.d_k}, {keys + at, s.d_k}, {2 * keys + head.head * s.d_v, s.d_v}};
+  const auto [q, k, v] = first_weights(s, head.head);
+  return {{{q / s.conv, s.d_k}, {k / s.conv, s.d_k}, {v / s.conv, s.d_v}}};
 }
 
 /// Puts q, k and v of a head through the convolution.
 void convolve(Head& head, const Matrix& weights) {
   Roundings roundings(head.in.rounding);
-  const std::vector<Channels> channels = channels_of(head);
+  const auto channels = channels_of(head);
   for (int i = 0; Numbers * rows : {&head.in.q, &head.in.k, &head.in.v}) {
     const Matrix w = weights.middleRows(channels[i].first, channels[i].width);
     head.in.convolutions.push_back({.width = channels[i].width,
@@ -104,7 +105,7 @@ std::map<std::string, Numbers> solved(const Head& head, bool has_gradients, cons
 /// those dz [tokens, 2 d_k + d_v] of its sums.
 void add_weight_gradients(std::vector<Matrix>& into, const ModelProblem& problem, const Head& head,
                           const Numbers& dz) {
-  const std::vector<Channels> channels = channels_of(head);
+  const auto channels = channels_of(head);
   const std::int64_t row = 2 * head.in.shape.d_k + head.in.shape.d_v;
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < channels.size(); ++i) {

@@ -51,11 +51,13 @@ class DeviceBodies : public testing::Test {
 
 using Products = DeviceBodies;
 using Ends = DeviceBodies;
+using Gates = DeviceBodies;
 
 template <class Contract>
 class RowBody : public DeviceBodies {};
-using RowContracts = testing::Types<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates,
-                                    LogGateGradients, SwiGlu, SwiGluGradients>;
+using RowContracts =
+    testing::Types<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates, LogGateGradients,
+                   Logistic, LogisticGradients, Open, OpenGradients, SwiGlu, SwiGluGradients>;
 TYPED_TEST_SUITE(RowBody, RowContracts);
 
 TYPED_TEST(RowBody, DoesWhatItsHostBodyDoes) {
@@ -122,6 +124,28 @@ TEST_F(Products, ComputesProductsOfTheTimedSize) {
     EXPECT_LE(error_at_rows(step, p), p.out == Dtype::bf16 ? of_bf16 : 1e-5);
     expect_same_again(step);
   }
+}
+
+TEST_F(Gates, DecayByARateOfEachHead) {
+  for (const std::int64_t group : {1, 64, 128})
+    for (const std::int64_t count : counts) {
+      const GateRows p{count, 32, group, Dtype::bf16};
+      const std::string words =
+          std::to_string(count) + " rows of gates, " + std::to_string(group) + " a head";
+      expect_right(decay_gates_step(p), words);
+      const DeviceStep gradients = decay_gate_gradients_step(p);
+      expect_right(gradients, words);
+      expect_same_again(gradients);
+    }
+}
+
+/// Distant tokens too, whose angles an f32 number does not hold.
+TEST_F(Gates, RotateByThePositionOfATokenAndBack) {
+  for (const std::int64_t first : {0, 1 << 20})
+    for (const bool turns_back : {false, true})
+      expect_right(rotate_step({37, 4, 256, 64, 1e7, Positions::run(first, 37), turns_back, Dtype::bf16}),
+                   "from position " + std::to_string(first));
+  expect_right(rotate_step({20, 2, 64, 64, 1e4, {3, 40, 10}, false, Dtype::bf16}), "in two runs");
 }
 
 TEST_F(Ends, EmbedTakesRowsOfTheTable) { expect_right(embed_step({300, 40, 136, Dtype::bf16}), "embed", 0); }

@@ -13,6 +13,34 @@
 namespace baton::test {
 namespace {
 
+/// Adds hybrids of the delta rule's layers and of softmax layers with all that these may have.
+void add_hybrids(RecordedSteps& steps) {
+  for (const OutputGate output : {OutputGate::silu, OutputGate::sigmoid}) {
+    Stack stack{.linear = &find_method("zeco"), .softmax = &find_method("ring_attention_softmax")};
+    stack.shape.layers = {Attention::linear, Attention::softmax};
+    stack.shape.linear = {.rule = Rule::delta,
+                          .heads = 8,
+                          .d_k = 128,
+                          .d_v = 128,
+                          .gate = output == OutputGate::silu ? GateKind::scalar : GateKind::vector,
+                          .conv = 4,
+                          .output_gate = output,
+                          .output_gate_rank = 16};
+    stack.shape.softmax = {.heads = 4,
+                           .kv_heads = 2,
+                           .d_k = 128,
+                           .d_v = 128,
+                           .has_output_gate = true,
+                           .has_head_norms = true,
+                           .rotated = 32};
+    stack.layer.dtype = Dtype::bf16;
+    stack.layer.segmented = true;
+    stack.tokens = 136;
+    const std::string name = output == OutputGate::silu ? "a hybrid of gdn" : "a hybrid of kda";
+    steps.add(build(stack, 1, 2), name, name);
+  }
+}
+
 /// Models with all that a model may have, of layers of one attention.
 RecordedSteps steps_of_models() {
   RecordedSteps steps;
@@ -30,6 +58,7 @@ RecordedSteps steps_of_models() {
         const std::string name = std::string("a model, ") + to_string(attention) + ", " + to_string(gate);
         steps.add(build(stack, 1, 2), name, name);
       }
+  add_hybrids(steps);
   return steps;
 }
 

@@ -13,8 +13,8 @@
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/kernel.cuh"
 #include "collectives/executors/cuda/memory.cuh"
-#include "sp_methods/models/kernels/block.hpp"
 #include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
+#include "sp_methods/models/kernels/gates.hpp"
 
 namespace baton {
 
@@ -169,8 +169,32 @@ DeviceStep row_step(std::int64_t count, std::int64_t width) {
     const StepOperand gates{all.count, Dtype::bf16, [](float drawn) { return -std::fabs(drawn) / 16; }};
     return {kernel, {all, sums}, {gates, all}};
   }
+  if constexpr (std::is_same_v<Contract, Logistic>) return {kernel, {all}, {all}};
+  if constexpr (std::is_same_v<Contract, LogisticGradients>) {
+    const StepOperand shares{all.count, Dtype::bf16, [](float drawn) { return 1 / (1 + std::exp(drawn)); }};
+    return {kernel, {all}, {shares, all}};
+  }
+  if constexpr (std::is_same_v<Contract, Open>) return {kernel, {all}, {all, all}};
+  if constexpr (std::is_same_v<Contract, OpenGradients>) return {kernel, {all, all}, {all, all, all}};
   if constexpr (std::is_same_v<Contract, SwiGlu>) return {kernel, {all}, {all, all}};
   if constexpr (std::is_same_v<Contract, SwiGluGradients>) return {kernel, {all, all}, {all, all, all}};
+}
+
+inline DeviceStep decay_gates_step(const GateRows& p) {
+  const StepOperand all{p.count * p.width()}, bias{p.width()}, rate{p.heads};
+  return {kernel_of<DecayGates>(p), {all}, {all, bias, rate}};
+}
+
+inline DeviceStep decay_gate_gradients_step(const GateRows& p) {
+  const StepOperand all{p.count * p.width()}, bias{p.width()}, rate{p.heads};
+  return {kernel_of<DecayGateGradients>(p),
+          {all, {p.width(), Dtype::f32}, {p.heads, Dtype::f32}},
+          {all, bias, rate, all}};
+}
+
+inline DeviceStep rotate_step(const Rotation& p) {
+  const StepOperand all{p.tokens * p.heads * p.width};
+  return {kernel_of<Rotate>(p), {all}, {all}};
 }
 
 /// Numbers of tokens, some of them often.
