@@ -170,7 +170,10 @@ void declare_shapes(Flags& flags, RawModels& raw) {
     one.linear.qk_heads = 0;
   });
   add("width", most, [](ModelShape& one, auto size) { one.width = size; });
-  add("d_k", most, [](ModelShape& one, auto size) { one.linear.d_k = one.softmax.d_k = size; });
+  add("d_k", most, [](ModelShape& one, auto size) {
+    one.linear.d_k = one.softmax.d_k = size;
+    one.softmax.rotated = std::min(one.softmax.rotated, size / 2 * 2);
+  });
   add("d_v", most, [](ModelShape& one, auto size) { one.linear.d_v = one.softmax.d_v = size; });
   add("mlp", 1 << 24, [](ModelShape& one, auto size) { one.mlp = size; });
   add("vocabulary", 1 << 24, [](ModelShape& one, auto size) { one.vocabulary = size; });
