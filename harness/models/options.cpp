@@ -225,8 +225,8 @@ void print_list() {
   fmt::print("  {:<25} {:<8} {}\n", whole.name, to_string(whole.attention), whole.summary);
 }
 
-/// The type of tensors that the word of --dtype asks for. Throws UsageError if some executors are on
-/// GPUs and some not, or if those on GPUs are asked for f32.
+/// The type of tensors that the word of --dtype asks for. Throws UsageError if some executors are
+/// on GPUs and some not, or if those on GPUs are asked for f32.
 Dtype dtype_of(const std::string& word, const std::vector<std::string>& executors) {
   const bool none = std::none_of(executors.begin(), executors.end(),
                                  [](const std::string& name) { return are_on_gpus({name}); });
