@@ -38,18 +38,16 @@ using Numbers = std::vector<double>;
 struct LayerSlices {
   std::map<std::string, Slice> by_name;
 
-  /// `held` is the number of ranks whose tokens a rank has the tensors of: 1 or all.
-  LayerSlices(const RankTensors& tensors, const LayerShape& shape, int layer, bool has_gradients, int held) {
+  LayerSlices(const SampledRun& run, const RankTensors& tensors, const LayerShape& shape, int layer) {
     const auto add = [&](const std::string& name, const std::string& buffer, std::int64_t width) {
-      const Slice all = tensors.find(buffer, held * shape.tokens * shape.heads * width);
-      by_name[name] = held == 1 ? all : all.block(tensors.rank(), held);
+      by_name[name] = run.own_rows(tensors, buffer, shape.tokens * shape.heads * width);
     };
     add("q", layer_buffer("q", layer), shape.d_k);
     add("k", layer_buffer("k", layer), shape.d_k);
     add("v", layer_buffer("v", layer), shape.d_v);
     add("g", layer_buffer("g", layer), shape.gate_width());
     add("o", layer_buffer("o", layer), shape.d_v);
-    if (!has_gradients) return;
+    if (!run.has_gradients(layer)) return;
     for (const char* name : {"dq", "dk"}) add(name, name, shape.d_k);
     for (const char* name : {"d_o", "dv"}) add(name, name, shape.d_v);
     add("dg", "dg", shape.gate_width());
@@ -63,9 +61,7 @@ struct LayerSlices {
 class LayerRun {
  public:
   LayerRun(const SampledRun& run, int layer) : run_(run), layer_(layer), shape_(run.share(layer)) {
-    for (const RankTensors& tensors : run.ranks)
-      slices_.emplace_back(tensors, shape_, layer, run.has_gradients(layer),
-                           run.stack().runs_whole() ? run.problem.ranks : 1);
+    for (const RankTensors& tensors : run.ranks) slices_.emplace_back(run, tensors, shape_, layer);
     states_ = incoming(true);
     if (run.has_gradients(layer)) d_states_ = incoming(false);
   }

@@ -35,6 +35,7 @@ struct RawModels {
   std::vector<std::string> methods{"zeco", "lasp1", "lasp2"};
   std::vector<std::string> lines{"all"};
   std::vector<std::string> scans;
+  std::string dtype = "auto";
   double peak_teraflops = 0;
   AxisFlags<ModelShape> shapes;
   AxisFlags<Asked> layers;
@@ -191,6 +192,7 @@ void declare(Flags& flags, RawModels& raw) {
   raw.layers.add<int>("groups", {1}, [](Asked& one, int groups) { one.stack.layer.groups = groups; })
       .range(1, 4096);
   flags.begin(FlagGroup::sizes);
+  flags.add_key("dtype", raw.dtype).one_of({"auto", "f32", "bf16"});
   Flag tokens =
       raw.layers.add<std::int64_t>("tokens", {256}, [](Asked& one, auto count) { one.stack.tokens = count; });
   Flag sequence = raw.layers.add<std::int64_t>("sequence", {0}, [](Asked& one, auto count) {
@@ -226,14 +228,16 @@ void print_list() {
   fmt::print("  {:<25} {:<8} {}\n", whole.name, to_string(whole.attention), whole.summary);
 }
 
-/// True if tensors are bf16 on these executors. Throws UsageError if some are on GPUs and some not.
-bool takes_bf16(const std::vector<std::string>& executors) {
+/// The type of tensors that the word of --dtype asks for. Throws UsageError if some executors are
+/// on GPUs and some not, or if those on GPUs are asked for f32.
+Dtype dtype_of(const std::string& word, const std::vector<std::string>& executors) {
   const bool none = std::none_of(executors.begin(), executors.end(),
                                  [](const std::string& name) { return are_on_gpus({name}); });
   if (!none && !are_on_gpus(executors))
     throw UsageError(
         "--executor: models are bf16 on GPUs and f32 elsewhere, so a run takes one kind of them");
-  return !none;
+  if (!none && word == "f32") throw UsageError("--dtype: models are bf16 on GPUs");
+  return !none || word == "bf16" ? Dtype::bf16 : Dtype::f32;
 }
 
 }  // namespace
@@ -254,7 +258,7 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
                                       [](const ModelShape& one) { return one.softmax_layers() == 0; });
   if (options.baseline.empty() && all_linear) options.baseline = "local";
   options.longest_name = longest_of(names_of(sp_methods()));
-  const Dtype dtype = takes_bf16(common.executors()) ? Dtype::bf16 : Dtype::f32;
+  const Dtype dtype = dtype_of(own.dtype, common.executors());
   Groups groups(own);
   for (const ModelShape& shape : shapes)
     for (const Asked& asked : models_of(own, shape, dtype))

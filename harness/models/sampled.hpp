@@ -70,6 +70,12 @@ struct SampledRun {
   }
   /// The layers of a kind whose tensors are there after a round.
   std::vector<int> layers(Attention kind) const;
+  /// The `count` numbers of a rank's own tokens in a tensor of linear attention, which under
+  /// `whole` has those of all ranks. Empty if there is no such tensor.
+  Slice own_rows(const RankTensors& rank, const std::string& name, std::int64_t count) const {
+    if (!stack().runs_whole()) return rank.find(name, count);
+    return rank.find(name, problem.ranks * count).block(rank.rank(), problem.ranks);
+  }
   LayerShape share(int layer) const {
     return stack().shape.share(stack().shape.layers[layer], stack().tokens);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of a delta rule, or with a convolution, of a model that has run, at any size:
 //
-//   for the first of them, the last and a drawn one:
+//   for the first of them, the last and a drawn one, of those whose tensors are there:
 //     every rank gives its rows of one head of q and k and of the heads of values that share it
 //     all ranks solve these heads over the whole sequence together
 //     each rank compares o of its tokens; in the model's first layer dq, dk, dv, dg and dbeta too
@@ -78,10 +78,8 @@ class WholeHeads {
   }
   Numbers of_rank(const RankTensors& rank, const std::string& name, const std::string& buffer) const {
     const auto [own, row] = part(name);
-    const int held = run_.stack().runs_whole() ? run_.problem.ranks : 1;
-    const Slice all = rank.find(buffer, held * share_.tokens * row);
-    if (all.empty()) return {};
-    const Slice slice = held == 1 ? all : all.block(rank.rank(), held);
+    const Slice slice = run_.own_rows(rank, buffer, share_.tokens * row);
+    if (slice.empty()) return {};
     const auto values = rank.columns(slice, row, {&own, 1}).front();
     return {values.begin(), values.end()};
   }

@@ -87,6 +87,14 @@ class ModelBench(unittest.TestCase):
         self.assertIn("gla-1b: 24 layers of width 2048", text)
         self.assertEqual(sum(line.startswith("~zeco") for line in text.splitlines()), 2)
 
+    def test_models_are_simulated_as_gpus_run_them(self):
+        found = records("--executor", "simulator", "--topology", str(ROOT / "topologies/dgx-h100-8.json"), "--methods", "whole",
+                        "--lines", "full", "--pass", "forward", "--ranks", "4", "--heads", "2", "--d-k", "64", "--d-v", "64", "--dtype",
+                        "bf16", "--tokens", "64")
+        self.assertEqual([(one["dtype"], one["wrong"], one["sent_bytes"]) for one in found], [("bf16", 0, 2 * 3 * 64 * 128 * 2)])
+        self.assertIn("only GPUs have arithmetic here", run("--ranks", "2", "--dtype", "bf16", "--heads", "2", "--d-k", "64", "--d-v", "64",
+                                                            "--methods", "zeco", "--lines", "full", code=6))
+
     def test_what_is_refused_says_why(self):
         for arguments, words in ((("--model", "gla-2b"), "gla-1b"), (("--peak", "fast"), "--peak: 'fast' is not a number"),
                                  (("--methods", "local"), "unknown method"), (("--lines", "both"), "unknown line"),

@@ -13,7 +13,7 @@ TOPOLOGIES = pathlib.Path(__file__).resolve().parents[3] / "topologies"
 NOT_OF_A_CASE = ("state_bytes", "peak_flops", "cycle", "warmup", "rounds", "baseline", "seed")
 # The axes that a bench makes of others, so that it has no flag for them.
 MADE = {"collective": (), "operator": ("direction",),
-        "model": ("mode", "direction", "attention", "gate", "gates", "dtype", "kv_heads")}
+        "model": ("mode", "direction", "attention", "gate", "gates", "kv_heads")}
 SET_BY_MLA = ("kv_heads", "d_k", "d_v")
 BESIDE = ("sharded weights", "head", "optimizer")  # in the order of their flags
 BENCH_WORDS = {"collective": [], "operator": ["operator"], "model": ["model"]}

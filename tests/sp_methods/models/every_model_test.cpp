@@ -129,7 +129,15 @@ void add_forward(std::vector<Problem>& all, const Stack& plain, int ranks) {
 std::vector<Problem> problems(const std::string& executor) {
   const bool is_local = executor == "local";
   std::vector<Problem> all;
-  for (const int ranks : {1, 2, 3, 4}) add_forward(all, stack_of(whole_sequence(), Mode::overlapped), ranks);
+  for (const int ranks : {1, 2, 3, 4}) {
+    Stack whole = stack_of(whole_sequence(), Mode::overlapped);
+    add_forward(all, whole, ranks);
+    whole.has_backward = false;
+    for (const auto& [label, linear] : delta_layers()) {
+      whole.shape.linear = linear;
+      all.push_back({std::string("forward, ") + label, whole, ranks});
+    }
+  }
   for (const SpMethod* method : sp_methods()) {
     if (!keeps_contiguous_tokens(*method)) continue;
     const bool is_linear = method->attention == Attention::linear;
