@@ -64,8 +64,8 @@ struct LayerShape {
   std::int64_t key_heads() const { return kv_heads == 0 ? heads : kv_heads; }
   /// Number of query heads that share one head of keys and values.
   std::int64_t group_heads() const { return heads / key_heads(); }
-  /// Number of heads of q. Head h of linear attention uses q and k of head h / (heads / query_heads()),
-  /// as in Gated DeltaNet of Qwen3-Next.
+  /// Number of heads of q. Head h of linear attention uses q and k of head
+  /// h / (heads / query_heads()), as in Gated DeltaNet of Qwen3-Next.
   std::int64_t query_heads() const { return qk_heads == 0 ? heads : qk_heads; }
   /// Width of a head of v: d_v, or 0 if values are parts of the keys.
   std::int64_t value_width() const { return latent ? 0 : d_v; }

@@ -12,9 +12,9 @@
 // or two with few numbers between them.
 // Tensors have the layer's dtype, as its weights do; gradients of weights are f32.
 //
-// Kept for the backward pass: x, q, k, v, g, beta, u, o, h, a, b, what is between two matrices, what
-// is normed or made gates of, and what the method saves. Made again in it: norms and swiglu, by the
-// kernels that made them. No product is made twice.
+// Kept for the backward pass: x, q, k, v, g, beta, u, o, h, a, b, what is between two matrices,
+// what is normed or made gates of, and what the method saves. Made again in it: norms and swiglu,
+// by the kernels that made them. No product is made twice.
 // A forward pass alone keeps nothing: all its tensors are working memory.
 #pragma once
 

@@ -7,7 +7,8 @@
 // Linear layers are those of gated linear attention (arXiv 2312.06635, section 4.4 and figure 2),
 // or under a delta rule those of Gated DeltaNet (arXiv 2412.06464) and Kimi Linear (arXiv
 // 2510.26692). Softmax layers may have norms of q and k, rotary positions (arXiv 2104.09864) and an
-// output gate, as those of Qwen3-Next have. RMSNorm and SwiGLU are those of LLaMA (arXiv 2302.13971).
+// output gate, as those of Qwen3-Next have. RMSNorm and SwiGLU are those of LLaMA (arXiv
+// 2302.13971).
 #pragma once
 
 #include <algorithm>

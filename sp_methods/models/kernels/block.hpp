@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contracts of a block's products of matrices, which a library computes, of its norms and of the
-// MLP's product.
+// The contracts of a block's products of matrices, which a library computes, of its norms and of
+// the MLP's product.
 //
 //   matmul       out = c + a b
 //   rms_norm     y = w (.) x / sqrt(mean(x^2) + epsilon)

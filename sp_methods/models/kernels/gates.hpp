@@ -5,7 +5,7 @@
 //   decay gates    g = -e^{rate} softplus(z + bias), a rate a head
 //   logistic       y = sigmoid(x)
 //   open           y = o (.) sigmoid(u)
-//   rotate         (y_i, y_{i+n}) = (x_i, x_{i+n}) turned by p base^{-i/n}, i < n, n half of `rotated`
+//   rotate         (y_i, y_{i+n}) = (x_i, x_{i+n}) turned by p base^{-i/n}, i < n, 2 n = rotated
 //
 // Source: log gates of arXiv 2312.06635, section 4.4; decay gates of "Gated Delta Networks", arXiv
 // 2412.06464, as Qwen3-Next has them; rotation of arXiv 2104.09864.

@@ -12,8 +12,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-/// Columns [head * width, (head + 1) * width) of rows [first, first + count) as one run; empty of an
-/// empty matrix.
+/// Columns [head * width, (head + 1) * width) of rows [first, first + count) as one run; empty of
+/// an empty matrix.
 Numbers head_of(const Matrix& x, std::int64_t head, std::int64_t width, std::int64_t first,
                 std::int64_t count) {
   if (x.size() == 0) return {};

@@ -26,8 +26,8 @@ struct AttentionGradients {
   std::vector<Matrix> conv;
 };
 
-/// The output [all tokens, heads x d_v] of a layer's attention. A `rounding` other than 0 is the key
-/// by which results are rounded at random. `work` shares what there is to do.
+/// The output [all tokens, heads x d_v] of a layer's attention. A `rounding` other than 0 is the
+/// key by which results are rounded at random. `work` shares what there is to do.
 Matrix reference_attention(const ModelProblem& problem, Attention kind, const AttentionRows& rows,
                            std::uint64_t rounding, const OracleWork& work = {});
 

@@ -36,8 +36,8 @@ std::vector<float> input_values(const ModelProblem& problem, const std::string& 
 
 /// Sets `into` to the weights of a layer from number `first` on, as its buffer has them: matrices
 /// N(0, 1) / sqrt(rows), norms 1 + N(0, 1) / 8, taps N(0, 1) / sqrt(columns), numbers beside gates
-/// N(0, 1), and zeros behind all of them. Half the variance of linear attention's keys, and of their
-/// taps, is that of their queries.
+/// N(0, 1), and zeros behind all of them. Half the variance of linear attention's keys, and of
+/// their taps, is that of their queries.
 void fill_weights(const ModelProblem& problem, int layer, std::int64_t first, std::span<float> into);
 
 /// All weights of a layer, without the zeros behind them in its buffer.

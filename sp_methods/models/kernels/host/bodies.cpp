@@ -17,7 +17,7 @@ namespace {
 float inverse_rms(const RowIn& x, float epsilon) { return 1 / std::sqrt(x.square().mean() + epsilon); }
 
 /// The gradient of a row x for that of x * inverse_rms(x), which is `d`.
-Row norm_gradient(const RowIn& x, const Row& d, float scale) {
+HostRow norm_gradient(const RowIn& x, const HostRow& d, float scale) {
   return scale * (d - x * (scale * scale * (d * x).mean()));
 }
 
@@ -51,7 +51,7 @@ void RmsNormGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
     const float scale = inverse_rms(row, p.constant);
     d_weight += d_y * row * scale;
     RowOut d_x(x.d_x + at, p.width);
-    const Row gradient = norm_gradient(row, d_y * weight, scale);
+    const HostRow gradient = norm_gradient(row, d_y * weight, scale);
     d_x = gradient;
     if (x.d_residual != nullptr) d_x += RowIn(x.d_residual + at, p.width);
   }
@@ -74,7 +74,7 @@ void GatedNormGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
     const std::int64_t at = i * p.width;
     const RowIn o(x.o + at, p.width), gate(x.gate + at, p.width), d_y(x.d_y + at, p.width);
     const float scale = inverse_rms(o, p.constant);
-    const Row open = sigmoid(gate), normed = o * scale, d_normed = d_y * gate * open;
+    const HostRow open = sigmoid(gate), normed = o * scale, d_normed = d_y * gate * open;
     d_weight += d_normed * normed;
     RowOut(x.d_o + at, p.width) = norm_gradient(o, d_normed * weight, scale);
     RowOut(x.d_gate + at, p.width) = d_y * normed * weight * open * (1 + gate * (1 - open));
@@ -92,7 +92,7 @@ void SwiGluGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
   for (std::int64_t i = 0; i < p.count; ++i) {
     const std::int64_t at = i * p.width;
     const RowIn gate(x.gate + at, p.width), up(x.up + at, p.width), d_m(x.d_m + at, p.width);
-    const Row open = sigmoid(gate);
+    const HostRow open = sigmoid(gate);
     RowOut(x.d_gate + at, p.width) = d_m * up * open * (1 + gate * (1 - open));
     RowOut(x.d_up + at, p.width) = d_m * gate * open;
   }

@@ -9,14 +9,14 @@ namespace baton {
 namespace {
 
 /// log(1 + e^z), which overflows nowhere.
-Row softplus(const Row& z) { return z.max(0.0F) + (-z.abs()).exp().log1p(); }
+HostRow softplus(const HostRow& z) { return z.max(0.0F) + (-z.abs()).exp().log1p(); }
 
 }  // namespace
 
 void LogGates::on_host(const Operands<OnHost>& x, const Rows& p) {
   const RowIn bias(x.bias, p.width);
   for (std::int64_t i = 0; i < p.count; ++i) {
-    const Row z = RowIn(x.z + i * p.width, p.width) + bias;
+    const HostRow z = RowIn(x.z + i * p.width, p.width) + bias;
     RowOut(x.g + i * p.width, p.width) = -p.constant * softplus(-z);
   }
 }
@@ -35,7 +35,7 @@ void LogGateGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
 void DecayGates::on_host(const Operands<OnHost>& x, const GateRows& p) {
   for (std::int64_t i = 0; i < p.count * p.heads; ++i) {
     const std::int64_t head = i % p.heads, at = i * p.group;
-    const Row z = RowIn(x.z + at, p.group) + RowIn(x.bias + head * p.group, p.group);
+    const HostRow z = RowIn(x.z + at, p.group) + RowIn(x.bias + head * p.group, p.group);
     RowOut(x.g + at, p.group) = -std::exp(x.rate[head]) * softplus(z);
   }
 }
@@ -45,10 +45,10 @@ void DecayGateGradients::on_host(const Operands<OnHost>& x, const GateRows& p) {
   RowOut(x.d_rate, p.heads).setZero();
   for (std::int64_t i = 0; i < p.count * p.heads; ++i) {
     const std::int64_t head = i % p.heads, at = i * p.group;
-    const Row z = RowIn(x.z + at, p.group) + RowIn(x.bias + head * p.group, p.group);
+    const HostRow z = RowIn(x.z + at, p.group) + RowIn(x.bias + head * p.group, p.group);
     const RowIn d_g(x.d_g + at, p.group);
     const float speed = -std::exp(x.rate[head]);
-    const Row d_z = speed * d_g * sigmoid(z);
+    const HostRow d_z = speed * d_g * sigmoid(z);
     RowOut(x.d_z + at, p.group) = d_z;
     RowOut(x.d_bias + head * p.group, p.group) += d_z;
     x.d_rate[head] += speed * (d_g * softplus(z)).sum();
@@ -73,7 +73,7 @@ void Open::on_host(const Operands<OnHost>& x, const Rows& p) {
 
 void OpenGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
   const std::int64_t all = p.count * p.width;
-  const Row open = sigmoid(RowIn(x.gate, all));
+  const HostRow open = sigmoid(RowIn(x.gate, all));
   const RowIn d_y(x.d_y, all);
   RowOut(x.d_gate, all) = d_y * RowIn(x.o, all) * open * (1 - open);
   RowOut(x.d_o, all) = d_y * open;
@@ -86,7 +86,7 @@ double Rotation::angle(std::int64_t position, std::int64_t i) const {
 
 void Rotate::on_host(const Operands<OnHost>& x, const Rotation& p) {
   const std::int64_t half = p.rotated / 2, rest = p.width - p.rotated;
-  Row cosine(half), sine(half);
+  HostRow cosine(half), sine(half);
   for (std::int64_t t = 0; t < p.tokens; ++t) {
     for (std::int64_t i = 0; i < half; ++i) {
       const double angle = p.angle(p.positions.at(t), i);
@@ -95,8 +95,8 @@ void Rotate::on_host(const Operands<OnHost>& x, const Rotation& p) {
     }
     for (std::int64_t head = 0; head < p.heads; ++head) {
       const std::int64_t at = (t * p.heads + head) * p.width;
-      const Row first = RowIn(x.x + at, half), second = RowIn(x.x + at + half, half);
-      const Row others = RowIn(x.x + at + p.rotated, rest);
+      const HostRow first = RowIn(x.x + at, half), second = RowIn(x.x + at + half, half);
+      const HostRow others = RowIn(x.x + at + p.rotated, rest);
       RowOut(x.y + at, half) = first * cosine - second * sine;
       RowOut(x.y + at + half, half) = second * cosine + first * sine;
       RowOut(x.y + at + p.rotated, rest) = others;

@@ -6,12 +6,12 @@
 
 namespace baton {
 
-using Row = Eigen::ArrayXf;
-using RowIn = Eigen::Map<const Row>;
-using RowOut = Eigen::Map<Row>;
+using HostRow = Eigen::ArrayXf;
+using RowIn = Eigen::Map<const HostRow>;
+using RowOut = Eigen::Map<HostRow>;
 
 template <class Numbers>
-Row sigmoid(const Eigen::ArrayBase<Numbers>& x) {
+HostRow sigmoid(const Eigen::ArrayBase<Numbers>& x) {
   return 1 / (1 + (-x).exp());
 }
 
