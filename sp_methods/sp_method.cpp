@@ -122,6 +122,17 @@ Refusal refuse_convolved(const Layer& layer, bool convolves) {
   return {};
 }
 
+/// Why a method that repeats heads of q and k or not cannot take those of this layer.
+Refusal refuse_grouped(const Layer& layer, const SpMethod& method) {
+  const LayerShape& share = layer.share;
+  if (share.query_heads() == share.heads) return {};
+  const std::string found = ", not " + std::to_string(share.query_heads() / share.batch) + " for " +
+                            std::to_string(share.heads / share.batch);
+  if (method.attention == Attention::softmax)
+    return "softmax attention has as many heads of q as of its output" + found;
+  return method.groups_heads ? Refusal{} : "it has as many heads of q and k as of values" + found;
+}
+
 /// Methods know some rules of linear attention. A state has one head of keys for each head of
 /// queries, and values of its own.
 void refuse_unknown_layers(SpMethod& method) {
@@ -139,6 +150,7 @@ void refuse_unknown_layers(SpMethod& method) {
       return "its text has the " + std::string(to_string(rules.front())) + " rule, not the " +
              to_string(layer.rule) + " rule";
     if (Refusal reason = refuse_packed(layer, method.packs)) return reason;
+    if (Refusal reason = refuse_grouped(layer, method)) return reason;
     if (Refusal reason = refuse_convolved(layer, method.convolves)) return reason;
     if (Refusal reason = refuse_states(layer, method, ranks)) return reason;
     return method.unsupported ? method.unsupported(layer, ranks) : Refusal{};

@@ -224,6 +224,9 @@ struct SpMethod {
   /// True if the method has a convolution before q, k and v where the layer has one
   /// (passes/convolution.hpp). Once registered, a method refuses such a layer otherwise.
   bool convolves = false;
+  /// True if the method takes fewer heads of q and k than of v (passes/grouped_heads.hpp). Once
+  /// registered, a method refuses such a layer otherwise.
+  bool groups_heads = false;
   /// The scan that the method uses by default; empty if it uses none.
   std::string scan;
   /// Records the schedule of one rank.

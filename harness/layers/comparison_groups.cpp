@@ -75,6 +75,7 @@ void set_latent(LayerShape& share, const std::vector<std::int64_t>& widths) {
 void set_batch(LayerShape& share) {
   share.heads *= share.batch;
   share.kv_heads *= share.batch;
+  share.qk_heads *= share.batch;
 }
 
 /// The layers of one attention, in the order of their tables.
@@ -101,6 +102,9 @@ void check_layer(const Layer& layer) {
   if (share.kv_heads != 0 && share.heads % share.kv_heads != 0)
     throw UsageError(fmt::format("--kv-heads: {} heads of keys do not divide {} heads",
                                  share.kv_heads / share.batch, share.heads / share.batch));
+  if (share.heads % share.query_heads() != 0)
+    throw UsageError(fmt::format("--qk-heads: {} heads of q and k do not divide {} heads",
+                                 share.qk_heads / share.batch, share.heads / share.batch));
   check_size(share.tokens, share.heads, std::max(share.d_k, share.d_v));
   // A state for each chunk, or a matrix.
   const std::int64_t states = share.chunks() * share.heads;

@@ -14,7 +14,6 @@ AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs) {
       share;
   const auto& [gates, packing] = inputs;
   static_cast<void>(packed_chunks);  // which follow from the packing
-  static_cast<void>(qk_heads);       // which no flag asks for
   return {{"gate", to_string(gate)},
           {"gates", to_string(gates)},
           {"tokens", tokens},
@@ -22,6 +21,7 @@ AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs) {
           {"batch", batch},
           {"heads", heads / batch},
           {"kv_heads", kv_heads == heads ? 0 : kv_heads / batch},
+          {"qk_heads", qk_heads == heads ? 0 : qk_heads / batch},
           {"latent", latent},
           {"d_k", d_k},
           {"d_v", d_v},

@@ -35,6 +35,10 @@ void declare_layer(Flags& flags, RawOperators& raw) {
       .range(1, 1 << 16);
   Flag kv_heads = layers.add<std::int64_t>(
       "kv_heads", {0}, [](AskedLayer& one, auto heads) { one.layer.share.kv_heads = heads; });
+  layers
+      .add<std::int64_t>("qk_heads", {0},
+                         [](AskedLayer& one, auto heads) { one.layer.share.qk_heads = heads; })
+      .range(0, 1 << 24);
   Flag d_k = layers.add<std::int64_t>("d_k", {128},
                                       [](AskedLayer& one, auto channels) { one.layer.share.d_k = channels; });
   Flag d_v = layers.add<std::int64_t>("d_v", {128},

@@ -15,29 +15,29 @@
 namespace baton {
 namespace {
 
-/// Puts a head that keeps its state first if only some heads do. In the others the matrix of a
+/// Puts a group of heads that keeps a state first if only some do. In the others the matrix of a
 /// delta rule is zero, so that a wrong matrix would not show.
-void begin_with_one_that_keeps(std::vector<std::int64_t>& heads, const LayerProblem& problem) {
+void begin_with_one_that_keeps(std::vector<std::int64_t>& heads, std::int64_t group,
+                               const LayerProblem& problem) {
   const bool only_some = problem.gates == GateDraw::mixed && problem.share.gate == GateKind::scalar &&
                          has_matrices(problem.rule);
-  const auto keeps =
-      std::find_if(heads.begin(), heads.end(), [&](auto head) { return problem.kind_of_gate(head) == 0; });
+  // Kinds follow one another, so that of the last head of a group says whether the group has kind 0.
+  const auto keeps = std::find_if(heads.begin(), heads.end(), [&](auto head) {
+    return problem.kind_of_gate((head + 1) * group - 1) < static_cast<std::uint64_t>(group);
+  });
   if (only_some && keeps != heads.end()) std::iter_swap(heads.begin(), keeps);
 }
 
 /// About `count` heads, drawn by the seed, ascending. All heads that share one head of keys are
 /// drawn together, since gradients of keys are sums over them.
 std::vector<std::int64_t> drawn_heads(const LayerProblem& problem, double count) {
-  const std::int64_t group = problem.share.group_heads();
+  const std::int64_t group = problem.share.heads / problem.heads("k");
   // The sequences of a batch share the weights of a convolution, and are drawn together.
   const std::int64_t sequences = problem.share.conv > 0 ? problem.share.batch : 1;
-  std::vector<std::int64_t> heads(problem.share.key_heads() / sequences);
+  std::vector<std::int64_t> heads(problem.heads("k") / sequences);
   std::iota(heads.begin(), heads.end(), 0);
-  const auto order = [&](std::int64_t head) {
-    return key_of(~problem.seed, static_cast<std::uint64_t>(head));
-  };
-  std::sort(heads.begin(), heads.end(), [&](auto a, auto b) { return order(a) < order(b); });
-  begin_with_one_that_keeps(heads, problem);
+  std::ranges::sort(heads, {}, [&](std::uint64_t head) { return key_of(~problem.seed, head); });
+  begin_with_one_that_keeps(heads, group, problem);
   const double groups =
       std::clamp(count / static_cast<double>(group * sequences), 1.0, static_cast<double>(heads.size()));
   heads.resize(static_cast<std::size_t>(groups));
@@ -90,9 +90,9 @@ OracleWork shared_work(const Team& team) {
   work.part = team.rank();
   work.parts = team.size();
   work.threads = std::max(1, static_cast<int>(fewest_cores(team)) / team.size());
-  const int first = work.part * work.threads;
   std::vector<int> own;
-  for (int i = 0; i < work.threads && !cores.empty(); ++i) own.push_back(cores[(first + i) % cores.size()]);
+  for (int i = 0; i < work.threads && !cores.empty(); ++i)
+    own.push_back(cores[(work.part * work.threads + i) % cores.size()]);
   work.for_each = [own](int count, const std::function<void(int)>& body) { run_on(own, count, body); };
   work.sum = [team](std::span<double> values) { team.sum(values); };
   return work;

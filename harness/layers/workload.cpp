@@ -110,18 +110,19 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
   if (has_sequence()) small.mask.end = ranks * small.share.tokens - 1;
   // As few heads as the method takes: one may cut them. As many as here share one of keys.
-  const std::int64_t shared = layer_.share.group_heads();
+  const std::int64_t batch = layer_.share.batch, key_heads = find_tensor("k")->heads(layer_.share);
+  const std::int64_t shared = layer_.share.heads / key_heads;
   std::int64_t least = std::max<std::int64_t>(2, layer_.groups);
-  const std::int64_t batch = layer_.share.batch;
-  if (shared > 1) least = std::min(least, layer_.share.key_heads() / batch);
+  if (shared > 1) least = std::min(least, key_heads / batch);
   const auto set_key_heads = [&](std::int64_t count) {
     small.share.heads = shared * count * batch;
-    small.share.kv_heads = shared > 1 ? count * batch : 0;
+    small.share.kv_heads = layer_.share.group_heads() > 1 ? count * batch : 0;
+    small.share.qk_heads = layer_.share.query_heads() < layer_.share.heads ? count * batch : 0;
   };
   set_key_heads(least);
   while (method_.unsupported && method_.unsupported(packed(small, ranks), ranks) &&
          small.share.heads < layer_.share.heads)
-    set_key_heads(small.share.key_heads() / batch + 1);
+    set_key_heads(++least);
   return operator_workload(method_, small, baton::reduced(draw_, layer_.share.tokens, small.share.tokens));
 }
 

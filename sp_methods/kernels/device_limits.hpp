@@ -21,6 +21,7 @@ inline std::string beyond_devices(const LayerShape& shape) {
            std::to_string(shape.chunk);
   if (shape.packed) return "has no chunks of packed documents";
   if (shape.latent) return "is not for latent keys";
+  if (shape.query_heads() != shape.heads) return "is for as many heads of q and k as of values";
   return shape.key_heads() == shape.heads ? "" : "is for as many heads of keys as of queries";
 }
 

@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "sp_methods/passes/convolution.hpp"
+#include "sp_methods/passes/grouped_heads.hpp"
 #include "sp_methods/passes/heads.hpp"
 #include "sp_methods/passes/make_pass.hpp"
 #include "sp_methods/passes/softmax_steps.hpp"
@@ -59,26 +59,30 @@ class LocalLinear : public GatheredAttention {
   LocalLinear(Schedule& s, const Layer& layer) : s_(s), layer_(layer) {}
 
   void forward(const LayerTensors& x) override {
-    convolve(x);
-    run(convolution_ ? convolution_->inside(x) : x, false);
+    prepare(x);
+    run(heads_->inside(convolved(x)), false);
   }
   void backward(const LayerTensors& x) override {
-    if (layer_.pass == Pass::backward) convolve(x);
-    run(convolution_ ? convolution_->inside(x) : x, true);
+    if (layer_.pass == Pass::backward) prepare(x);
+    run(heads_->inside(convolved(x)), true);
+    heads_->record_backward(convolved(x));
     if (convolution_) convolution_->record_backward(x);
   }
 
  private:
-  /// Records the convolution of the whole sequence, in which no row comes in from other ranks.
-  void convolve(const LayerTensors& x) {
+  /// Records the convolution of the whole sequence, in which no row comes in from other ranks, and
+  /// then all heads of q and k.
+  void prepare(const LayerTensors& x) {
     if (layer_.share.conv > 0) convolution_.emplace(s_, layer_, x, Layout::contiguous, true);
+    heads_.emplace(s_, layer_, convolved(x));
   }
+  LayerTensors convolved(const LayerTensors& x) { return convolution_ ? convolution_->inside(x) : x; }
 
   /// Records a pass over the whole sequence, in which no state comes in from other ranks.
   void run(const LayerTensors& x, bool is_backward) {
     const LayerShape& share = layer_.share;
     const Slice unused = s_.scratch("prefix", share.heads * share.d_k * share.d_v);
-    const PassInputs inputs{.layer = layer_,
+    const PassInputs inputs{.layer = heads_->layer(),
                             .tensors = x,
                             .prefix = unused,
                             .is_backward = is_backward,
@@ -93,6 +97,7 @@ class LocalLinear : public GatheredAttention {
   Schedule& s_;
   const Layer& layer_;
   std::optional<Convolution> convolution_;
+  std::optional<GroupedHeads> heads_;
 };
 
 template <class Local>
@@ -128,6 +133,7 @@ const RegisteredMethod linear({
     .rules = {Rule::decay, Rule::delta, Rule::low_rank},
     .packs = true,
     .convolves = true,
+    .groups_heads = true,
     .build = ulysses<LocalLinear>,
     .claim = claim,
     .unsupported = unsupported,

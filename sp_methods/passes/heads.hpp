@@ -79,6 +79,7 @@ class HeadExchange {
     const std::int64_t key_heads = share.key_heads() / share.batch;
     share.tokens *= ranks;
     share.heads /= ranks;
+    share.qk_heads /= ranks;
     share.kv_heads = share.batch * std::max<std::int64_t>(1, key_heads / ranks);
     return share;
   }
@@ -180,8 +181,12 @@ inline TensorPart gathered_part(const LayerShape& share, int ranks, int place, c
 inline Refusal unsupported_heads(const Layer& layer, int ranks) {
   const std::int64_t heads = layer.share.heads / layer.share.batch;
   const std::int64_t keys = layer.share.key_heads() / layer.share.batch;
+  const std::int64_t queries = layer.share.query_heads() / layer.share.batch;
   if (heads % ranks != 0)
     return std::to_string(heads) + " heads cannot be shared by " + std::to_string(ranks) + " ranks";
+  if (queries % ranks != 0)
+    return std::to_string(queries) + " heads of q and k cannot be shared by " + std::to_string(ranks) +
+           " ranks";
   if (keys % ranks != 0 && ranks % keys != 0)
     return std::to_string(keys) + " heads of keys can neither be cut for nor repeated on " +
            std::to_string(ranks) + " ranks";

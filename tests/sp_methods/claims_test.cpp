@@ -151,6 +151,32 @@ TEST(Claims, AConvolutionSendsItsHalo) {
       << "the first rank has one row for each of the others";
 }
 
+/// Half as many heads of q and k as of values. What crosses does not have them, but for rows of a
+/// convolution and under Ulysses.
+TEST_P(EveryClaim, OfFewerHeadsOfQAndKIsWhatIsCounted) {
+  if (!GetParam()->groups_heads) GTEST_SKIP() << "has as many";
+  for (int ranks = 1; ranks <= most_ranks; ++ranks)
+    for (Layer layer : layers_of(*GetParam())) {
+      if (layer.share.gate == GateKind::none || layer.dtype == Dtype::bf16 || layer.groups > 2) continue;
+      layer.share.heads *= ranks;
+      Layer few = layer;
+      few.share.qk_heads = layer.share.heads / 2;
+      const Split split{.ranks = ranks, .blocks = 3};
+      if (!takes(*GetParam(), few, ranks)) continue;
+      ASSERT_TRUE(compare(*GetParam(), few, split));
+      const Cost of_all = GetParam()->claim(layer, split).value(),
+                 cost = GetParam()->claim(few, split).value();
+      EXPECT_EQ(cost.hops, of_all.hops) << text(*GetParam(), few, split);
+      if (GetParam()->name == "ulysses" && ranks > 1)
+        EXPECT_LT(cost.sent_bytes, of_all.sent_bytes) << text(*GetParam(), few, split);
+      else
+        EXPECT_EQ(cost.sent_bytes, of_all.sent_bytes) << text(*GetParam(), few, split);
+      few.share.conv = 4;
+      const bool is_claimed = compare(*GetParam(), few, split);
+      EXPECT_TRUE(is_claimed || (GetParam()->name == "linear_two_shot" && ranks == 3));
+    }
+}
+
 /// Three sequences on 4 ranks, which cut a state into equal parts.
 TEST_P(EveryClaim, OfABatchIsThatOfASequenceTimesItsSize) {
   for (Layer layer : layers_of(*GetParam())) {

@@ -29,13 +29,14 @@ struct Problem {
   std::string name() const {
     const LayerShape& s = layer.share;
     return fmt::format(
-               "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/batch:{}/heads:{}/kv_heads:{}/d_k:{}/d_v:{}/chunk:{}/"
-               "conv:{}/groups:{}/scan:{}/state:{}/seed:{}{}",
+               "{}/ranks:{}/{}/{}/{}/gates:{}/tokens:{}/batch:{}/heads:{}/kv_heads:{}/qk_heads:{}/d_k:{}/"
+               "d_v:{}/chunk:{}/conv:{}/groups:{}/scan:{}/state:{}/seed:{}{}",
                method->name, ranks, to_string(layer.pass), to_string(layer.mode),
                has_matrices(layer.rule) ? attention_name(method->attention, layer.rule, s.gate)
                                         : to_string(s.gate),
-               to_string(gates), s.tokens, s.batch, s.heads, s.key_heads(), s.d_k, s.d_v, s.chunk, s.conv,
-               layer.groups, layer.scan, to_string(layer.states), seed, layer.segmented ? "/segmented" : "") +
+               to_string(gates), s.tokens, s.batch, s.heads, s.key_heads(), s.query_heads(), s.d_k, s.d_v,
+               s.chunk, s.conv, layer.groups, layer.scan, to_string(layer.states), seed,
+               layer.segmented ? "/segmented" : "") +
            (layer.starts.empty() ? "" : fmt::format("/starts:{}", fmt::join(layer.starts, "-"))) +
            (s.latent ? "/latent/" : "/") + to_string(layer.dtype) +
            (layer.mask == Mask{} ? ""
@@ -228,7 +229,8 @@ inline std::vector<Problem> under_rule(Rule rule, const SpMethod& method, std::v
   return all;
 }
 
-/// Gives a method that shares heads among ranks as many as that takes, and states if it takes them.
+/// Gives a method that shares heads among ranks as many as that takes, fewer of q and k in some
+/// problems if it takes them, and states if it takes them.
 /// Problems that share an oracle have the same ones.
 inline void fit(Problem& problem) {
   const LayerShape& share = problem.layer.share;
@@ -239,6 +241,10 @@ inline void fit(Problem& problem) {
   more.share.heads *= problem.ranks;
   more.share.kv_heads *= problem.ranks;
   if (!takes(problem.layer) && takes(more)) problem.layer = more;
+  more = problem.layer;
+  const std::int64_t group = std::int64_t{1} << (varied / 4 % 3);  // of heads that share one of q and k
+  if (more.share.heads / more.share.batch % group == 0) more.share.qk_heads = more.share.heads / group;
+  if (takes(more)) problem.layer = more;
   more = problem.layer;
   more.states = States(varied % 4);
   if (takes(more)) problem.layer = more;

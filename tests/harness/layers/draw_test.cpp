@@ -36,6 +36,7 @@ TEST(LayerDraw, NoTwoShapesOrDrawsHaveOneName) {
   add([](auto& share, auto&) { share.latent = true; });
   add([](auto& share, auto&) { share.batch = 2; });
   add([](auto& share, auto&) { share.conv = 4; });
+  add([](auto& share, auto&) { share.qk_heads = 2; });
   add([](auto&, auto& draw) { draw.gates = GateDraw::weak; });
   add([](auto&, auto& draw) { draw.packing.mean = 5; });
   EXPECT_EQ(static_cast<int>(names.size()), count);
@@ -56,6 +57,7 @@ TEST(LayerDraw, NoTwoProblemsShareTheirResults) {
   add([](auto& one) { one.share.latent = true; });
   add([](auto& one) { one.share.batch = 2; });
   add([](auto& one) { one.share.conv = 4; });
+  add([](auto& one) { one.share.qk_heads = 2; });
   add([](auto& one) { one.ranks = 2; });
   add([](auto& one) { one.alone = true; });
   add([](auto& one) { one.gates = GateDraw::weak; });

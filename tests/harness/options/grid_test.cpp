@@ -62,6 +62,7 @@ TEST(Lists, EveryAxisOfALayerTakesOne) {
                                                         {"--heads", "2,4"},
                                                         {"--batch", "1,3"},
                                                         {"--kv-heads", "0,4"},
+                                                        {"--qk-heads", "0,4"},
                                                         {"--d-k", "8,16"},
                                                         {"--d-v", "8,16"},
                                                         {"--chunk", "16,32"},
@@ -139,6 +140,8 @@ TEST(Lists, ThatNameAValueTwiceAreRefusedByName) {
       << "a matrix a head";
   EXPECT_THAT(error_of({"--heads", "6,8", "--kv-heads", "4"}, parse_operator_options),
               HasSubstr("--kv-heads: 4 heads of keys do not divide 6 heads"));
+  EXPECT_THAT(error_of({"--heads", "6,8", "--qk-heads", "4"}, parse_operator_options),
+              HasSubstr("--qk-heads: 4 heads of q and k do not divide 6 heads"));
 }
 
 }  // namespace

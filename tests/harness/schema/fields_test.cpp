@@ -89,6 +89,7 @@ Result of_mla() {
   layer.share.conv = 4;
   layer.share.heads = 4;
   layer.share.kv_heads = 2;
+  layer.share.qk_heads = 2;
   layer.share.latent = true;
   layer.mask = {MaskKind::full, 61};
   layer.states = States::both;

@@ -47,6 +47,8 @@ void expect_limits_of_layers(const typename Contract::Parameters& p) {
   EXPECT_EQ(with([](LayerShape& s) { s.latent = true; }), body + " is not for latent keys");
   EXPECT_EQ(with([](LayerShape& s) { s.kv_heads = 2; }),
             body + " is for as many heads of keys as of queries");
+  EXPECT_EQ(with([](LayerShape& s) { s.qk_heads = 2; }),
+            body + " is for as many heads of q and k as of values");
   for (const std::int64_t width : {16, 96, 256})
     EXPECT_EQ(with([&](LayerShape& s) { s.d_v = width; }),
               body + " is for bf16 tensors, d_k and d_v of 64 and 128");

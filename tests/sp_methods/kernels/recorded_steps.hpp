@@ -61,6 +61,7 @@ class RecordedSteps {
     kind << ", chunk " << s.chunk << (s.packed || !layer.starts.empty() ? ", packed" : "")
          << (layer.segmented ? ", segmented" : "") << ", " << to_string(s.gate);
     if (s.conv > 0) kind << ", convolution under " << to_string(layer.rule);
+    if (s.qk_heads > 0) kind << ", " << s.qk_heads << " heads of q and k";
     if (layer.states != States::none) kind << ", states " << to_string(layer.states);
     if (layer.mask.kind == MaskKind::full) kind << ", full mask";
     name << method.name << ", " << ranks << " ranks, " << to_string(layer.pass) << ", "
@@ -97,7 +98,8 @@ class RecordedSteps {
 
 /// The layers of a method that have the sizes and the type of `like`: every rule and gate that it
 /// knows, one head group and two, both passes together and the backward pass alone; and each of
-/// these with a convolution, with states and with a full mask where the method takes them.
+/// these with a convolution, with half as many heads of q and k, with states and with a full mask
+/// where the method takes them.
 inline std::vector<Layer> variants(const SpMethod& method, const Layer& like) {
   std::vector<Layer> all;
   for (const Rule rule : method.rules)
@@ -114,6 +116,8 @@ inline std::vector<Layer> variants(const SpMethod& method, const Layer& like) {
   const std::vector<Layer> plain = all;
   for (const Layer& layer : plain) {
     if (method.convolves) all.emplace_back(layer).share.conv = 4;
+    if (method.groups_heads && like.share.heads % 2 == 0)
+      all.emplace_back(layer).share.qk_heads = like.share.heads / 2;
     if (method.has_states) all.emplace_back(layer).states = States::both;
     if (method.attention == Attention::softmax) all.emplace_back(layer).mask.kind = MaskKind::full;
   }

@@ -101,7 +101,7 @@ Stack stack_of(const SpMethod& method, Mode mode) {
 /// Linear layers of hybrid models: Gated DeltaNet as in Qwen3-Next, and Kimi's delta attention.
 std::vector<std::pair<const char*, LinearLayers>> delta_layers() {
   const LinearLayers gdn{
-      .rule = Rule::delta, .heads = 4, .gate = GateKind::scalar, .gate_rank = 0, .conv = 4};
+      .rule = Rule::delta, .heads = 4, .qk_heads = 2, .gate = GateKind::scalar, .gate_rank = 0, .conv = 4};
   const LinearLayers kda{
       .rule = Rule::delta, .heads = 4, .conv = 4, .output_gate = OutputGate::sigmoid, .output_gate_rank = 8};
   return {{"gdn hybrid", gdn}, {"kda hybrid", kda}};
