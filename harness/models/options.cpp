@@ -90,11 +90,21 @@ std::vector<ModelShape> shapes_of(const RawModels& raw) {
   return shapes;
 }
 
+/// The body of softmax blocks: cuDNN on GPUs where it is found, and in the simulator for heads that
+/// no other body takes.
+SoftmaxBody softmax_body(const ModelShape& shape, Dtype dtype, bool on_gpus) {
+  const LayerShape of = shape.share(Attention::softmax, 1);
+  const bool own_takes_it = !KernelTraits{}.unsupported(dtype, {of.d_k, of.d_v});
+  const bool by_cudnn = on_gpus ? !cudnn_library().lacking() : !own_takes_it;
+  return dtype == Dtype::bf16 && by_cudnn ? SoftmaxBody::cudnn : SoftmaxBody::own;
+}
+
 /// The models of one shape, in the order of their tables. Throws UsageError.
-std::vector<Asked> models_of(const RawModels& raw, const ModelShape& shape, Dtype dtype) {
+std::vector<Asked> models_of(const RawModels& raw, const ModelShape& shape, Dtype dtype, bool on_gpus) {
   Asked first{{.shape = shape}, {}};
   first.stack.layer.dtype = dtype;
   first.stack.layer.segmented = dtype == Dtype::bf16;
+  first.stack.layer.kernels.softmax = softmax_body(shape, dtype, on_gpus);
   first.stack.shards_weights = raw.fsdp;
   first.stack.has_head = raw.head;
   first.stack.has_optimizer = raw.optimizer;
@@ -261,7 +271,7 @@ std::optional<Options> parse_model_options(int argc, char** argv) {
   const Dtype dtype = dtype_of(own.dtype, common.executors());
   Groups groups(own);
   for (const ModelShape& shape : shapes)
-    for (const Asked& asked : models_of(own, shape, dtype))
+    for (const Asked& asked : models_of(own, shape, dtype, are_on_gpus(common.executors())))
       groups.add(asked, methods_of(own, shape, asked.stack.has_backward));
   return common.with_cases(groups.all());
 }

@@ -137,6 +137,7 @@ std::shared_ptr<const Workload> ModelWorkload::reduced(int ranks) const {
   Stack small = stack_;
   small.layer.dtype = Dtype::f32;  // the same text, on a host
   small.layer.segmented = false;
+  small.layer.kernels = {};
   ModelShape& s = small.shape;
   s.layers.resize(std::min<std::size_t>(s.layers.size(), is_hybrid() ? 4 : 2));
   s.width = 32;

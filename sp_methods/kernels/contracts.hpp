@@ -77,13 +77,18 @@ struct KernelTraits {
   std::array<std::int64_t, 2> widths{64, 128};
   SoftmaxBody softmax = SoftmaxBody::own;
 
-  /// True if the kernels of bf16 take heads of this width.
-  constexpr bool takes(std::int64_t width) const { return width == widths[0] || width == widths[1]; }
+  /// True if the kernels of bf16 take heads of this width. cuDNN is asked for the very call later.
+  constexpr bool takes(std::int64_t width) const {
+    if (softmax == SoftmaxBody::cudnn) return width % 8 == 0 && width <= 256;
+    return width == widths[0] || width == widths[1];
+  }
 
   /// The reason why no kernel takes tensors of this type and these widths; empty if one does.
   Refusal unsupported(Dtype dtype, std::initializer_list<std::int64_t> of_heads) const {
     for (const std::int64_t width : of_heads)
-      if (dtype == Dtype::bf16 && !takes(width))
+      if (dtype == Dtype::bf16 && !takes(width) && softmax == SoftmaxBody::cudnn)
+        return "cuDNN takes heads of up to 256 channels, a multiple of 8, not " + std::to_string(width);
+      else if (dtype == Dtype::bf16 && !takes(width))
         return "kernels of bf16 are for d_k and d_v of " + std::to_string(widths[0]) + " and " +
                std::to_string(widths[1]) + ", not " + std::to_string(width);
     return {};

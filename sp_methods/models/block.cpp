@@ -9,17 +9,16 @@
 namespace baton {
 
 Block::Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
-             std::int64_t tokens, const std::string& label, bool keeps)
+             const std::string& label, bool keeps)
     : runs_whole_(&method == &whole_sequence()),
       schedule_(schedule),
       shape_(shape),
       kind_(kind),
       method_(method),
       layer_(std::move(layer)),
-      memory_(schedule, tokens, layer_.dtype, label, keeps),
+      memory_(schedule, layer_.share.tokens, layer_.dtype, label, keeps),
       products_(memory_) {
-  layer_.share = shape.share(kind, runs_whole_ ? tokens * schedule.ranks() : tokens);
-  layer_.rule = shape.rule(kind);
+  if (runs_whole_) layer_.share.tokens *= schedule.ranks();
   if (keeps) layer_.saved = std::make_shared<std::map<std::string, Slice>>();
 }
 

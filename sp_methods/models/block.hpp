@@ -33,12 +33,11 @@ namespace baton {
 /// first.
 class Block {
  public:
-  /// Makes the block. `layer` has the method's choices, mode, blocks and scan, and the tensors'
-  /// dtype; its share and its pass are set here. Names of kept tensors end in `label`. If `keeps`
-  /// is false, no backward pass follows, and what would be kept is working memory. Everything else
-  /// but `layer` must outlive the block.
+  /// Makes the block of `layer`, one rank's share, whose pass is set here. Names of kept tensors end
+  /// in `label`. If `keeps` is false, no backward pass follows, and what would be kept is working
+  /// memory. Everything else but `layer` must outlive the block.
   Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
-        std::int64_t tokens, const std::string& label = {}, bool keeps = true);
+        const std::string& label = {}, bool keeps = true);
 
   /// Sets `out` [tokens, width] from x [tokens, width], which must last until the backward pass.
   void record_forward(const LayerWeights& weights, const Slice& x, const Slice& out);

@@ -28,7 +28,7 @@ class Recorder {
       if (stack.has_backward) gradients_.push_back(s_.output(layer_buffer("d_weights", layer), shard));
       const int number = stack.has_backward ? layer : stack.last_of_kind(layer);
       blocks_.push_back(std::make_unique<Block>(s_, stack.shape, kind(layer), stack.method(kind(layer)),
-                                                stack.layer, stack.tokens, layer_buffer("", number),
+                                                stack.layer_of(kind(layer)), layer_buffer("", number),
                                                 stack.has_backward));
     }
   }
@@ -208,6 +208,14 @@ void Recorder::record_optimizer(int layer) {
 
 std::string layer_buffer(const std::string& what, int layer) { return what + "_" + std::to_string(layer); }
 
+Layer Stack::layer_of(Attention kind) const {
+  Layer one = layer;
+  one.share = shape.share(kind, tokens);
+  one.rule = shape.rule(kind);
+  if (kind == Attention::linear) one.kernels.softmax = SoftmaxBody::own;  // of which it has no other
+  return one;
+}
+
 std::int64_t Stack::weight_count(Attention kind, int ranks) const {
   const std::int64_t count = shape.parameters(kind);
   return shards_weights ? (count + ranks - 1) / ranks * ranks : count;
@@ -224,9 +232,7 @@ bool keeps_contiguous_tokens(const SpMethod& method) {
 
 Refusal unsupported(const Stack& stack, int ranks) {
   for (const Attention kind : stack.shape.layers) {
-    Layer layer = stack.layer;
-    layer.share = stack.shape.share(kind, stack.tokens);
-    layer.rule = stack.shape.rule(kind);
+    Layer layer = stack.layer_of(kind);
     const SpMethod& method = stack.method(kind);
     if (!keeps_contiguous_tokens(method))
       return method.name + " does not keep the contiguous tokens of a rank";
@@ -251,9 +257,7 @@ std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split
   const int layers = stack.shape.count();
   const auto is_other = [&](Attention one) { return one != kind; };
   if (std::any_of(stack.shape.layers.begin(), stack.shape.layers.end(), is_other)) return std::nullopt;
-  Layer layer = stack.layer;
-  layer.share = stack.shape.share(kind, stack.tokens);
-  layer.rule = stack.shape.rule(kind);
+  Layer layer = stack.layer_of(kind);
   layer.pass = stack.pass();
   layer.blocks = split.blocks;
   const auto exchange = stack.method(kind).claim(layer, split);

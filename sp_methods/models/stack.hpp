@@ -48,6 +48,8 @@ struct Stack {
 
   Pass pass() const { return has_backward ? Pass::both : Pass::forward; }
   const SpMethod& method(Attention kind) const { return kind == Attention::linear ? *linear : *softmax; }
+  /// A layer of a kind on one rank, with the choices of `layer`.
+  Layer layer_of(Attention kind) const;
   /// True if every rank has the tensors of linear attention of all tokens.
   bool runs_whole() const { return linear == &whole_sequence(); }
   /// The method that the rows of the stack are named after: that of linear layers if there are

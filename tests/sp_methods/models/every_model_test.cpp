@@ -104,7 +104,7 @@ std::vector<std::pair<const char*, LinearLayers>> delta_layers() {
       .rule = Rule::delta, .heads = 4, .qk_heads = 2, .gate = GateKind::scalar, .gate_rank = 0, .conv = 4};
   const LinearLayers kda{
       .rule = Rule::delta, .heads = 4, .conv = 4, .output_gate = OutputGate::sigmoid, .output_gate_rank = 8};
-  return {{"gdn hybrid", gdn}, {"kda hybrid", kda}};
+  return {{"gdn", gdn}, {"kda", kda}};
 }
 
 /// Adds models without a backward pass, of layers enough to use the memory of others of their kind.
@@ -135,7 +135,7 @@ std::vector<Problem> problems(const std::string& executor) {
     whole.has_backward = false;
     for (const auto& [label, linear] : delta_layers()) {
       whole.shape.linear = linear;
-      all.push_back({std::string("forward, ") + label, whole, ranks});
+      all.push_back({std::string("forward, two layers of ") + label, whole, ranks});
     }
   }
   for (const SpMethod* method : sp_methods()) {
@@ -167,10 +167,10 @@ std::vector<Problem> problems(const std::string& executor) {
           other.shape.linear = linear;
           other.shape.softmax.has_output_gate = other.shape.softmax.has_head_norms = true;
           other.shape.softmax.rotated = 4;
-          all.push_back({label, other, ranks});
+          all.push_back({std::string("hybrid of ") + label, other, ranks});
           Stack forward = other;
           forward.has_backward = false;
-          all.push_back({std::string("forward, ") + label, forward, ranks});
+          all.push_back({std::string("forward, hybrid of ") + label, forward, ranks});
         }
       }
   }

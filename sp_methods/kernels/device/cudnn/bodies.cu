@@ -75,7 +75,7 @@ __global__ void carry_delta_kernel(Bf16* o, float* stats, const Bf16* d_o, const
 
 /// Adds `count` elements of bf16 to f32 memory, or sets the memory to them.
 void widen(cudaStream_t stream, float* into, const Bf16* from, std::int64_t count, bool sets) {
-  const std::int64_t eights = count / 8;  // widths are 64 and 128
+  const std::int64_t eights = count / 8;  // widths are multiples of 8
   if (sets)
     widen_kernel<false><<<blocks(eights), threads, 0, stream>>>(into, from, eights);
   else
