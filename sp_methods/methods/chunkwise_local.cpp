@@ -20,7 +20,7 @@
 #include <memory>
 #include <optional>
 
-#include "sp_methods/passes/grouped_heads.hpp"
+#include "sp_methods/passes/convolution.hpp"
 #include "sp_methods/passes/make_pass.hpp"
 #include "sp_methods/passes/softmax_steps.hpp"
 
@@ -232,7 +232,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, Att
       .convolves = attention == Attention::linear,
       .groups_heads = attention == Attention::linear,
       .scan = {},
-      .build = convolved(grouped(build<Walk>), Layout::contiguous, Sequence::whole),
+      .build = convolved(build<Walk>, Layout::contiguous, Sequence::whole),
       .claim = [](const Layer&, const Split&) { return Cost{}; },
       .unsupported = [attention](const Layer& layer, int) { return unsupported(layer, attention); },
       .sequence = Sequence::whole,

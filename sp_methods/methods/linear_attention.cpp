@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
-#include "sp_methods/passes/grouped_heads.hpp"
+#include "sp_methods/passes/convolution.hpp"
 #include "sp_methods/passes/make_pass.hpp"
 #include "sp_methods/passes/state_scan.hpp"
 
@@ -241,10 +241,9 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .convolves = true,
       .groups_heads = true,
       .scan = variant.scan,
-      .build = convolved(grouped([variant](Schedule& s, const Layer& layer, const LayerTensors& x) {
-                           build(s, layer, x, variant);
-                         }),
-                         Layout::contiguous, sequence),
+      .build = convolved(
+          [variant](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, variant); },
+          Layout::contiguous, sequence),
       .claim = [variant](const Layer& layer, const Split& split) { return claim(layer, split, variant); },
       .unsupported = [variant](const Layer& layer, int) { return unsupported(layer, variant); },
       .sequence = sequence,

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
-#include "sp_methods/passes/grouped_heads.hpp"
+#include "sp_methods/passes/convolution.hpp"
 #include "sp_methods/passes/make_pass.hpp"
 #include "sp_methods/passes/state_scan.hpp"
 
@@ -261,10 +261,9 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .convolves = true,
       .groups_heads = true,
       .scan = variant.exchange == Exchange::scans ? variant.collective : "",
-      .build = convolved(grouped([variant](Schedule& s, const Layer& layer, const LayerTensors& x) {
-                           build(s, layer, x, variant);
-                         }),
-                         Layout::zigzag),
+      .build = convolved(
+          [variant](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, variant); },
+          Layout::zigzag),
       .claim = [variant](const Layer& layer, const Split& split) { return claim(layer, split, variant); },
       .unsupported = [variant](const Layer& layer, int) { return unsupported(layer, variant); },
       .layout = Layout::zigzag,

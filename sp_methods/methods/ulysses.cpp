@@ -74,7 +74,7 @@ class LocalLinear : public GatheredAttention {
   /// then all heads of q and k.
   void prepare(const LayerTensors& x) {
     if (layer_.share.conv > 0) convolution_.emplace(s_, layer_, x, Layout::contiguous, true);
-    heads_.emplace(s_, layer_, convolved(x));
+    heads_.emplace(s_, layer_, convolved(x), Layout::contiguous);
   }
   LayerTensors convolved(const LayerTensors& x) { return convolution_ ? convolution_->inside(x) : x; }
 

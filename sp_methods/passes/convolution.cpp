@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "sp_methods/passes/grouped_heads.hpp"
 #include "sp_methods/passes/ring.hpp"
 
 namespace baton {
@@ -234,19 +235,18 @@ void Convolution::record_backward(const LayerTensors& x) {
 }
 
 Convolution::Build convolved(Convolution::Build build, Layout layout, Sequence sequence) {
-  return
-      [build = std::move(build), layout, sequence](Schedule& s, const Layer& layer, const LayerTensors& x) {
-        if (layer.share.conv == 0) return build(s, layer, x);
-        Layer own = layer;
-        if (sequence == Sequence::whole)
-          own.share.tokens = s.rank() == 0 ? s.ranks() * layer.share.tokens : 0;
-        const bool is_whole = sequence != Sequence::cut || layer.mode == Mode::compute_only;
-        if (is_whole && sequence != Sequence::whole)  // starts are those of all ranks
-          for (std::int64_t& start : own.starts) start -= s.rank() * layer.share.tokens;
-        Convolution convolution(s, own, x, layout, is_whole);
-        build(s, layer, convolution.inside(x));
-        if (layer.pass != Pass::forward) convolution.record_backward(x);
-      };
+  return [build = grouped(std::move(build), layout), layout, sequence](Schedule& s, const Layer& layer,
+                                                                       const LayerTensors& x) {
+    if (layer.share.conv == 0) return build(s, layer, x);
+    Layer own = layer;
+    if (sequence == Sequence::whole) own.share.tokens = s.rank() == 0 ? s.ranks() * layer.share.tokens : 0;
+    const bool is_whole = sequence != Sequence::cut || layer.mode == Mode::compute_only;
+    if (is_whole && sequence != Sequence::whole)  // starts are those of all ranks
+      for (std::int64_t& start : own.starts) start -= s.rank() * layer.share.tokens;
+    Convolution convolution(s, own, x, layout, is_whole);
+    build(s, layer, convolution.inside(x));
+    if (layer.pass != Pass::forward) convolution.record_backward(x);
+  };
 }
 
 std::vector<std::int64_t> convolution_bytes(const Layer& layer, int ranks, Layout layout) {

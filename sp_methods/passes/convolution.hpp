@@ -108,7 +108,8 @@ class Convolution {
   std::array<Slice, 3> dy_;
 };
 
-/// Records the steps of `build` with the layer's convolution around them, if it has one. The tokens
+/// Records the steps of `build` with the layer's convolution around them, if it has one, and all
+/// heads of q and k behind it, if they are fewer than those of v (grouped_heads.hpp). The tokens
 /// of a rank are those of `sequence`, cut as `layout` says.
 Convolution::Build convolved(Convolution::Build build, Layout layout, Sequence sequence = Sequence::cut);
 

@@ -24,14 +24,18 @@ namespace baton {
 /// they are.
 class GroupedHeads {
  public:
-  /// Records q and k of x for all heads of v.
-  GroupedHeads(Schedule& schedule, const Layer& layer, const LayerTensors& x)
-      : schedule_(schedule), inner_(layer), group_(layer.share.heads / layer.share.query_heads()) {
+  /// Records q and k of x for all heads of v. The tokens of a rank lie as `layout` says.
+  GroupedHeads(Schedule& schedule, const Layer& layer, const LayerTensors& x, Layout layout)
+      : schedule_(schedule),
+        inner_(layer),
+        layout_(layout),
+        group_(layer.share.heads / layer.share.query_heads()) {
     inner_.share.qk_heads = 0;
     for (Slice LayerTensors::*tensor : {&LayerTensors::q, &LayerTensors::k}) {
       all_.*tensor = of_all_heads(x.*tensor);
-      if (all_.*tensor != x.*tensor)
-        record<PackHeads>(schedule, blocks(x.*tensor), {.blocks = all_.*tensor, .tensor = x.*tensor});
+      for_each_run(x.*tensor, all_.*tensor, [&](const Slice& few, const Slice& all) {
+        record<PackHeads>(schedule_, blocks(few), {.blocks = all, .tensor = few});
+      });
     }
   }
 
@@ -52,13 +56,24 @@ class GroupedHeads {
   /// Records dq and dk of x, once those of all heads are there.
   void record_backward(const LayerTensors& x) {
     for (Slice LayerTensors::*tensor : {&LayerTensors::dq, &LayerTensors::dk})
-      if (all_.*tensor != x.*tensor)
-        record<UnpackHeads>(schedule_, blocks(x.*tensor), {.tensor = x.*tensor, .blocks = all_.*tensor});
+      for_each_run(x.*tensor, all_.*tensor, [&](const Slice& few, const Slice& all) {
+        record<UnpackHeads>(schedule_, blocks(few), {.tensor = few, .blocks = all});
+      });
   }
 
  private:
   Slice of_all_heads(const Slice& x) {
     return group_ == 1 || x.empty() ? x : schedule_.scratch("all_heads", group_ * x.count, x.dtype);
+  }
+  /// Calls body(few, all) for each run of tokens of this rank, so that none waits for another's.
+  template <class Body>
+  void for_each_run(const Slice& few, const Slice& all, const Body& body) const {
+    if (group_ == 1 || few.empty()) return;
+    const Cut cut{layout_, schedule_.ranks(), inner_.share.tokens};
+    const std::int64_t back = cut.pieces() == 1 ? 0 : few.count / cut.tokens * cut.piece(1);
+    const std::int64_t front = few.count - back;
+    body(few.part(0, front), all.part(0, group_ * front));
+    if (back > 0) body(few.part(front, back), all.part(group_ * front, group_ * back));
   }
   HeadBlocks blocks(const Slice& x) const {
     const std::int64_t heads = x.count / inner_.share.d_k;
@@ -68,14 +83,15 @@ class GroupedHeads {
 
   Schedule& schedule_;
   Layer inner_;
+  Layout layout_;
   std::int64_t group_;  // heads of v that share one of q and k
   LayerTensors all_;
 };
 
-/// Records the steps of `build` with all heads of q and k.
-inline Convolution::Build grouped(Convolution::Build build) {
-  return [build = std::move(build)](Schedule& s, const Layer& layer, const LayerTensors& x) {
-    GroupedHeads heads(s, layer, x);
+/// Records the steps of `build` with all heads of q and k. The tokens of a rank lie as `layout` says.
+inline Convolution::Build grouped(Convolution::Build build, Layout layout) {
+  return [build = std::move(build), layout](Schedule& s, const Layer& layer, const LayerTensors& x) {
+    GroupedHeads heads(s, layer, x, layout);
     build(s, heads.layer(), heads.inside(x));
     if (layer.pass != Pass::forward) heads.record_backward(x);
   };
