@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "sp_methods/passes/convolution.hpp"
 #include "sp_methods/passes/grouped_heads.hpp"
 #include "sp_methods/passes/heads.hpp"
 #include "sp_methods/passes/make_pass.hpp"

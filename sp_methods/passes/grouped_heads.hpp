@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "sp_methods/kernels/heads.hpp"
-#include "sp_methods/passes/convolution.hpp"
+#include "sp_methods/sp_method.hpp"
 
 namespace baton {
 
@@ -89,7 +89,8 @@ class GroupedHeads {
 };
 
 /// Records the steps of `build` with all heads of q and k. The tokens of a rank lie as `layout` says.
-inline Convolution::Build grouped(Convolution::Build build, Layout layout) {
+template <class Build>
+auto grouped(Build build, Layout layout) {
   return [build = std::move(build), layout](Schedule& s, const Layer& layer, const LayerTensors& x) {
     GroupedHeads heads(s, layer, x, layout);
     build(s, heads.layer(), heads.inside(x));
