@@ -21,7 +21,7 @@ void begin_with_one_that_keeps(std::vector<std::int64_t>& heads, std::int64_t gr
                                const LayerProblem& problem) {
   const bool only_some = problem.gates == GateDraw::mixed && problem.share.gate == GateKind::scalar &&
                          has_matrices(problem.rule);
-  // Kinds follow one another, so that of the last head of a group says whether the group has kind 0.
+  // Kinds follow one another: that of the last head of a group says whether the group has kind 0.
   const auto keeps = std::find_if(heads.begin(), heads.end(), [&](auto head) {
     return problem.kind_of_gate((head + 1) * group - 1) < static_cast<std::uint64_t>(group);
   });

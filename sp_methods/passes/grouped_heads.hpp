@@ -88,7 +88,8 @@ class GroupedHeads {
   LayerTensors all_;
 };
 
-/// Records the steps of `build` with all heads of q and k. The tokens of a rank lie as `layout` says.
+/// Records the steps of `build` with all heads of q and k. The tokens of a rank lie as `layout`
+/// says.
 template <class Build>
 auto grouped(Build build, Layout layout) {
   return [build = std::move(build), layout](Schedule& s, const Layer& layer, const LayerTensors& x) {
