@@ -34,8 +34,8 @@ namespace baton {
 class Block {
  public:
   /// Makes the block of `layer`, one rank's share, whose pass is set here. Names of kept tensors
-  /// end in `label`. If `keeps` is false, no backward pass follows, and what would be kept is working
-  /// memory. Everything else but `layer` must outlive the block.
+  /// end in `label`. If `keeps` is false, no backward pass follows, and what would be kept is
+  /// working memory. Everything else but `layer` must outlive the block.
   Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
         const std::string& label = {}, bool keeps = true);
 
