@@ -30,6 +30,16 @@ def is_distinct(ratio):
     return max(ratio, 1 / ratio) > 1 + TYPICAL_ERROR
 
 
+def last_that_pays(of_ranks, gains):
+    """Returns the last number of ranks that gains over the last smaller one that pays, of [(ranks, time)], the fewest ranks first.
+    `gains` says whether its second time is less than its first one beyond doubt."""
+    (last, best), *others = of_ranks
+    for ranks, one in others:
+        if gains(best, one):
+            last, best = ranks, one
+    return last
+
+
 def exchanges(record):
     """Says whether the layer of a record is the attention of the whole sequence: without messages it is that of a part."""
     return record["ranks"] == 1 or bool(record["sent_bytes"])

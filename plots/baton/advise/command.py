@@ -8,14 +8,15 @@ import sys
 import textwrap
 
 from baton import fastest, program, results, stacks, words
-from baton.advise import candidates, layouts
+from baton.advise import candidates, layouts, prefill
 from baton.advise.simulator import Question, Refused, Simulator, topology_of
 
 USAGE = ("./run advise --topology FILE --tokens N --heads H [--kv-heads G] --ranks P [--width D] [--pass W] [--dtype T] "
-         "[--attention A] [--layouts]")
+         "[--attention A] [--layouts]\n       ./run advise --topology FILE --model NAME --sequence N --ranks P,Q [--dtype T]")
 EPILOG = """Three lines: softmax attention, linear attention, and a hybrid of one softmax layer and three linear ones, whose
 tokens lie alike or move between layers. With --layouts, how long the hybrid takes for each layout of its tokens, at every
-number of --tokens. All times are simulated. docs/topologies.md says what the words mean."""
+number of --tokens. With --model, how long a prefill of the model takes on each number of ranks that share the sequence, and where more
+ranks stop to pay. All times are simulated. docs/topologies.md says what the words mean."""
 ATTENTIONS = ("linear", "gdn", "kda", "deltanet", "rwkv7")
 UNITS = {"": 1, "K": 2**10, "M": 2**20}
 MIB = 2**20
@@ -29,7 +30,12 @@ def main(arguments):
     if options.check:
         topology_of(options.topology)
         return
-    question = Question(options.topology, options.tokens[0], options.heads, options.kv_heads, options.width, options.ranks,
+    if options.model:
+        asked = prefill.Question(options.topology, options.model, options.sequence, options.ranks, options.dtype)
+        times = prefill.times_of(options.programs, asked)
+        print(prefill.as_json(times) if options.json else "\n".join(prefill.lines(asked, times)))
+        return
+    question = Question(options.topology, options.tokens[0], options.heads, options.kv_heads, options.width, options.ranks[0],
                         options.dtype, options.which, options.attention)
     if options.layouts:
         rows = {tokens: layouts.fastest_of(options.programs, question._replace(tokens=tokens)) for tokens in options.tokens}
@@ -53,10 +59,12 @@ class Parser(argparse.ArgumentParser):
 def arguments_of(given):
     parser = Parser(prog="./run advise", usage=USAGE, description=__doc__, epilog=EPILOG, allow_abbrev=False)
     parser.add_argument("--topology", required=True, metavar="FILE", help="the machine: a file of topologies/, or your own")
-    parser.add_argument("--tokens", required=True, type=counts, metavar="N", help="tokens a rank; 8K is 8192; a list for --layouts")
-    parser.add_argument("--heads", required=True, type=count, metavar="H", help="heads of the queries")
+    parser.add_argument("--tokens", type=counts, metavar="N", help="tokens a rank; 8K is 8192; a list for --layouts")
+    parser.add_argument("--heads", type=count, metavar="H", help="heads of the queries")
     parser.add_argument("--kv-heads", type=count, metavar="G", help="heads of keys and values (default: as many)")
-    parser.add_argument("--ranks", required=True, type=count, metavar="P")
+    parser.add_argument("--ranks", type=counts, metavar="P", help="one number; a list with --model")
+    parser.add_argument("--model", metavar="NAME", help="a prefill of this model of model_bench, or of a file")
+    parser.add_argument("--sequence", type=counts, metavar="N", help="with --model: tokens of all ranks together; a list")
     parser.add_argument("--width", type=count, default=128, metavar="D", help="channels of a head (default: 128)")
     parser.add_argument("--pass", dest="which", choices=("forward", "backward", "both"), default="both",
                         help="default: both")
@@ -68,11 +76,30 @@ def arguments_of(given):
     parser.add_argument("--json", action="store_true", help="print the times of all candidates as JSON")
     parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)  # the arguments alone, before a build
     options = parser.parse_args(given)
-    if options.ranks < 2:
+    check_question(options)
+    return options
+
+
+def check_question(options):
+    """Throws Refused unless the options are those of one question."""
+    if options.model:
+        for flag in ("tokens", "heads", "layouts"):
+            if getattr(options, flag):
+                raise Refused(f"--{flag}: a model has its own sizes; with --model give --sequence")
+        if not options.sequence or not options.ranks:
+            raise Refused("--sequence, --ranks: give the tokens that all ranks of --model share, and the numbers of ranks")
+        return
+    for flag in ("tokens", "heads", "ranks"):
+        if not getattr(options, flag):
+            raise Refused(f"--{flag}: needed unless --model is given; try ./run advise --help")
+    if options.sequence:
+        raise Refused("--sequence: only with --model; give --tokens of a rank")
+    if len(options.ranks) > 1:
+        raise Refused("--ranks: one number, or a list with --model")
+    if options.ranks[0] < 2:
         raise Refused("--ranks: one rank exchanges nothing, so there is nothing to advise; give 2 or more")
     if len(options.tokens) > 1 and not options.layouts:
         raise Refused("--tokens: one number, or a list with --layouts")
-    return options
 
 
 def counts(text):

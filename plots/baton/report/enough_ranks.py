@@ -68,10 +68,7 @@ def method(label, of_ranks):
 
 def last_that_pays(of_ranks):
     """The last number of ranks that gains over the one before it that pays; None where no two can be compared."""
-    (last, best), *others = of_ranks
-    if not best.is_simulated and not any(row.ratio_to(best).interval for _, row in others):
+    (_, first), *others = of_ranks
+    if not first.is_simulated and not any(row.ratio_to(first).interval for _, row in others):
         return None
-    for ranks, row in others:
-        if row.median < best.median and ranking.is_slower(best, row):
-            last, best = ranks, row
-    return last
+    return fastest.last_that_pays(of_ranks, lambda best, row: row.median < best.median and ranking.is_slower(best, row))

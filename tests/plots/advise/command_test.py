@@ -30,7 +30,10 @@ class BadInput(InFolder):
                               ({"ranks": "many"}, "found 'many'"), ({"tokens": "0"}, "found '0'"), ({"no_such": 1}, "--no-such"),
                               ({"topology": "nowhere.json"}, "cannot read nowhere.json: No such file"),
                               ({"topology": no_json}, "is no JSON"), ({"topology": no_links}, "has no links"),
-                              ({}, "cannot run")):
+                              ({"ranks": "2,4"}, "a list with --model"), ({"sequence": "8K"}, "only with --model"),
+                              ({"model": "tiny"}, "--tokens: a model has its own sizes"),
+                              ({"model": "tiny", "tokens": None, "heads": None}, "--sequence, --ranks: give the tokens"),
+                              ({"heads": None}, "--heads: needed"), ({}, "cannot run")):
             with self.subTest(changes):
                 self.assert_one_line(advise(self.folder, **changes), said)
 
@@ -52,6 +55,16 @@ class WithTheBench(InFolder):
             self.assertRegex(line, r"^\w+ +~\d\S* \w+ \w+.*; .*\. It sends \d\S* MiB in \d+ hops, .*; \w+.* sends .*\.$")
         self.assertIn(" + 3 zeco", said[2])
         self.assertRegex(said[2], r" \+ 3 zeco(;|_zigzag| \+ 4 moves| )")
+
+    @unittest.skipUnless("model_bench" in example.BENCHES, "BATON_BENCHES has no model_bench")
+    def test_a_prefill_says_where_more_ranks_stop_to_pay(self):
+        done = run("advise", "--programs", BENCHES[0].parent, "--topology", H200, "--model", "tiny", "--dtype", "f32",
+                   "--sequence", "256,512", "--ranks", "1,2,4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = done.stdout.splitlines()[3:]
+        self.assertEqual({row.split()[1] for row in rows}, {"zeco", "lasp2", "lasp1_as_released", "whole"})
+        for row in rows:
+            self.assertRegex(row, r"(stop to pay at P = \d|may pay)$")
 
     def test_as_json_every_candidate_has_its_time(self):
         done = run("advise", "--json", "--programs", BENCHES[0].parent, *(word for one in ASKED.items() for word in one))
