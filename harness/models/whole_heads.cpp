@@ -109,11 +109,8 @@ class WholeHeads {
 /// The weights of the convolution of these heads.
 Matrix WholeHeads::taps() const {
   const std::vector<float> all = layer_weight_values(run_.problem, layer_);
-  std::int64_t at = 0;
-  for (const Weight& weight : run_.stack().shape.weights(Attention::linear)) {
-    if (weight.name == "conv") break;
-    at += weight.count();
-  }
+  const Slice places{0, 0, std::ssize(all)};
+  const std::int64_t at = LayerWeights(run_.stack().shape, Attention::linear, places)["conv"].slice.offset;
   const auto [q, k, v] = first_weights(share_, head_ * group_);
   const std::int64_t of_keys = share_.d_k * share_.conv, of_values = group_ * share_.d_v * share_.conv;
   Matrix own(2 * share_.d_k + group_ * share_.d_v, share_.conv);

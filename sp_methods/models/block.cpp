@@ -66,7 +66,7 @@ Rotation rotation(const SoftmaxLayers& of, const Layer& layer, std::int64_t head
 Positions Block::positions() const {
   const bool is_alone = layer_.mode == Mode::compute_only || method_.sequence == Sequence::own;
   if (is_alone) return Positions::run(0, tokens());
-  return Cut{method_.layout, schedule_.ranks(), tokens()}.positions(schedule_.rank());
+  return positions_of(method_, schedule_.rank(), schedule_.ranks(), tokens());
 }
 
 /// Records q or k of softmax attention: a projection, the norm of each head and the rotation.

@@ -12,7 +12,8 @@ from baton.advise import candidates, layouts, prefill
 from baton.advise.simulator import Question, Refused, Simulator, topology_of
 
 USAGE = ("./run advise --topology FILE --tokens N --heads H [--kv-heads G] --ranks P [--width D] [--pass W] [--dtype T] "
-         "[--attention A] [--layouts]\n       ./run advise --topology FILE --model NAME --sequence N --ranks P,Q [--dtype T]")
+         "[--attention A] [--layouts]\n       ./run advise --topology FILE --model NAME --sequence N --ranks P,Q [--methods M] "
+         "[--dtype T]")
 EPILOG = """Three lines: softmax attention, linear attention, and a hybrid of one softmax layer and three linear ones, whose
 tokens lie alike or move between layers. With --layouts, how long the hybrid takes for each layout of its tokens, at every
 number of --tokens. With --model, how long a prefill of the model takes on each number of ranks that share the sequence, and where more
@@ -31,7 +32,8 @@ def main(arguments):
         topology_of(options.topology)
         return
     if options.model:
-        asked = prefill.Question(options.topology, options.model, options.sequence, options.ranks, options.dtype)
+        asked = prefill.Question(options.topology, options.model, options.sequence, options.ranks, options.dtype,
+                                 options.methods or "all")
         times = prefill.times_of(options.programs, asked)
         print(prefill.as_json(times) if options.json else "\n".join(prefill.lines(asked, times)))
         return
@@ -64,6 +66,7 @@ def arguments_of(given):
     parser.add_argument("--kv-heads", type=count, metavar="G", help="heads of keys and values (default: as many)")
     parser.add_argument("--ranks", type=counts, metavar="P", help="one number; a list with --model")
     parser.add_argument("--model", metavar="NAME", help="a prefill of this model of model_bench, or of a file")
+    parser.add_argument("--methods", metavar="NAMES", help="with --model: methods of model_bench (default: all)")
     parser.add_argument("--sequence", type=counts, metavar="N", help="with --model: tokens of all ranks together; a list")
     parser.add_argument("--width", type=count, default=128, metavar="D", help="channels of a head (default: 128)")
     parser.add_argument("--pass", dest="which", choices=("forward", "backward", "both"), default="both",
@@ -94,6 +97,8 @@ def check_question(options):
             raise Refused(f"--{flag}: needed unless --model is given; try ./run advise --help")
     if options.sequence:
         raise Refused("--sequence: only with --model; give --tokens of a rank")
+    if options.methods:
+        raise Refused("--methods: only with --model; all methods of a layer are compared")
     if len(options.ranks) > 1:
         raise Refused("--ranks: one number, or a list with --model")
     if options.ranks[0] < 2:

@@ -7,16 +7,14 @@ import json
 from baton import fastest, results, words
 from baton.advise.simulator import Refused, simulated
 
-METHODS = "zeco,lasp2,lasp1_as_released,whole"
-
 # A model's forward pass on a machine: `sequences` are tokens of all ranks, `ranks` the numbers of ranks that share them.
-Question = collections.namedtuple("Question", "topology model sequences ranks dtype")
+Question = collections.namedtuple("Question", "topology model sequences ranks dtype methods", defaults=("all",))
 
 
 def times_of(programs, question):
     """Returns {tokens of the sequence: {method: {ranks: seconds}}}, all in ascending order. Throws Refused."""
     records = simulated(programs, "model", question.topology, "--model", question.model, "--dtype", question.dtype, "--pass", "forward",
-                        "--lines", "full", "--methods", METHODS, "--sequence", listed(question.sequences),
+                        "--lines", "full", "--methods", question.methods, "--sequence", listed(question.sequences),
                         "--ranks", listed(question.ranks))
     found = collections.defaultdict(lambda: collections.defaultdict(dict))
     for one in sorted(records, key=lambda one: (one["sequence"] or 0, one["ranks"])):
