@@ -148,7 +148,7 @@ Slice Block::record_output(const LayerWeights& weights) {
     record<GatedNorm>(schedule_, value_rows(),
                       {memory_.kept("o"), memory_.kept("u"), weights["output_norm"].slice, y});
   else
-    record<Open>(schedule_, rows(values()), {record_output_norm(weights), memory_.kept("u"), y});
+    record<SigmoidGate>(schedule_, rows(values()), {record_output_norm(weights), memory_.kept("u"), y});
   return y;
 }
 
@@ -217,8 +217,8 @@ Slice Block::record_output_backward(const LayerWeights& weights, const LayerWeig
     return d_o;
   }
   if (gate == OutputGate::sigmoid)
-    record<OpenGradients>(schedule_, rows(values()),
-                          {record_output_norm(weights), memory_.kept("u"), d_y, d_o, d_gate});
+    record<SigmoidGateGradients>(schedule_, rows(values()),
+                                 {record_output_norm(weights), memory_.kept("u"), d_y, d_o, d_gate});
   if (!is_linear()) return d_o;
   const Slice d_normed = std::exchange(d_o, memory_.working("d_o", values()));
   record<RmsNormGradients>(

@@ -4,7 +4,7 @@
 //
 //   decay gates    g = -e^{rate} softplus(z + bias), a rate a head
 //   logistic       y = sigmoid(x)
-//   open           y = o (.) sigmoid(u)
+//   sigmoid gate   y = o (.) sigmoid(u)
 //   rotate         (y_i, y_{i+n}) = (x_i, x_{i+n}) turned by p base^{-i/n}, i < n, 2 n = rotated
 //
 // Source: log gates of arXiv 2312.06635, section 4.4; decay gates of "Gated Delta Networks", arXiv
@@ -137,8 +137,8 @@ struct LogisticGradients {
 };
 
 /// Multiplies an output by the logistic function of its gate.
-struct Open {
-  static constexpr const char* name = "open";
+struct SigmoidGate {
+  static constexpr const char* name = "sigmoid_gate";
   using Parameters = Rows;
   template <class A>
   struct Operands {
@@ -153,8 +153,8 @@ struct Open {
   static void on_host(const Operands<OnHost>& x, const Rows& p);
 };
 
-struct OpenGradients {
-  static constexpr const char* name = "open_gradients";
+struct SigmoidGateGradients {
+  static constexpr const char* name = "sigmoid_gate_gradients";
   using Parameters = Rows;
   template <class A>
   struct Operands {

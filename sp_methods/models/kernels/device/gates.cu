@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(row_threads)
 }
 
 /// y = x (.) sigmoid(x's gate), or y = sigmoid(x) without a gate.
-__global__ void open_kernel(Bf16* y, const Bf16* x, const Bf16* gate, std::int64_t packs) {
+__global__ void sigmoid_gate_kernel(Bf16* y, const Bf16* x, const Bf16* gate, std::int64_t packs) {
   const std::int64_t i = std::int64_t{blockIdx.x} * row_threads + threadIdx.x;
   if (i >= packs) return;
   Eight e = load(x, i);
@@ -125,7 +125,8 @@ __global__ void open_kernel(Bf16* y, const Bf16* x, const Bf16* gate, std::int64
   store(y, i, e);
 }
 
-__global__ void open_gradients_kernel(OpenGradients::Operands<OnDevice> x, std::int64_t packs) {
+__global__ void sigmoid_gate_gradients_kernel(SigmoidGateGradients::Operands<OnDevice> x,
+                                              std::int64_t packs) {
   const std::int64_t i = std::int64_t{blockIdx.x} * row_threads + threadIdx.x;
   if (i >= packs) return;
   Eight d = load(x.d_y, i), of_gate;
@@ -208,7 +209,7 @@ unsigned blocks_of(const Rows& p) {
 }
 
 cudaError_t logistic(cudaStream_t stream, const Logistic::Operands<OnDevice>& x, const Rows& p) {
-  open_kernel<<<blocks_of(p), row_threads, 0, stream>>>(x.y, x.x, nullptr, packs_of(p));
+  sigmoid_gate_kernel<<<blocks_of(p), row_threads, 0, stream>>>(x.y, x.x, nullptr, packs_of(p));
   return cudaGetLastError();
 }
 
@@ -218,13 +219,14 @@ cudaError_t logistic_gradients(cudaStream_t stream, const LogisticGradients::Ope
   return cudaGetLastError();
 }
 
-cudaError_t open(cudaStream_t stream, const Open::Operands<OnDevice>& x, const Rows& p) {
-  open_kernel<<<blocks_of(p), row_threads, 0, stream>>>(x.y, x.o, x.gate, packs_of(p));
+cudaError_t sigmoid_gate(cudaStream_t stream, const SigmoidGate::Operands<OnDevice>& x, const Rows& p) {
+  sigmoid_gate_kernel<<<blocks_of(p), row_threads, 0, stream>>>(x.y, x.o, x.gate, packs_of(p));
   return cudaGetLastError();
 }
 
-cudaError_t open_gradients(cudaStream_t stream, const OpenGradients::Operands<OnDevice>& x, const Rows& p) {
-  open_gradients_kernel<<<blocks_of(p), row_threads, 0, stream>>>(x, packs_of(p));
+cudaError_t sigmoid_gate_gradients(cudaStream_t stream, const SigmoidGateGradients::Operands<OnDevice>& x,
+                                   const Rows& p) {
+  sigmoid_gate_gradients_kernel<<<blocks_of(p), row_threads, 0, stream>>>(x, packs_of(p));
   return cudaGetLastError();
 }
 
@@ -245,8 +247,8 @@ const RegisteredCudaKernel registered[]{
     model_body<DecayGateGradients>(decay_gate_gradients, refused_gates),
     model_body<Logistic>(logistic, unless_in_packs),
     model_body<LogisticGradients>(logistic_gradients, unless_in_packs),
-    model_body<Open>(open, unless_in_packs),
-    model_body<OpenGradients>(open_gradients, unless_in_packs),
+    model_body<SigmoidGate>(sigmoid_gate, unless_in_packs),
+    model_body<SigmoidGateGradients>(sigmoid_gate_gradients, unless_in_packs),
     model_body<Rotate>(rotate, never),
 };
 

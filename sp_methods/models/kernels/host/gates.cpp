@@ -66,12 +66,12 @@ void LogisticGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
   RowOut(x.d_x, all) = RowIn(x.d_y, all) * y * (1 - y);
 }
 
-void Open::on_host(const Operands<OnHost>& x, const Rows& p) {
+void SigmoidGate::on_host(const Operands<OnHost>& x, const Rows& p) {
   const std::int64_t all = p.count * p.width;
   RowOut(x.y, all) = RowIn(x.o, all) * sigmoid(RowIn(x.gate, all));
 }
 
-void OpenGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
+void SigmoidGateGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
   const std::int64_t all = p.count * p.width;
   const HostRow open = sigmoid(RowIn(x.gate, all));
   const RowIn d_y(x.d_y, all);

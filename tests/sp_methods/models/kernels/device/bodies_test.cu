@@ -57,7 +57,7 @@ template <class Contract>
 class RowBody : public DeviceBodies {};
 using RowContracts =
     testing::Types<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates, LogGateGradients,
-                   Logistic, LogisticGradients, Open, OpenGradients, SwiGlu, SwiGluGradients>;
+                   Logistic, LogisticGradients, SigmoidGate, SigmoidGateGradients, SwiGlu, SwiGluGradients>;
 TYPED_TEST_SUITE(RowBody, RowContracts);
 
 TYPED_TEST(RowBody, DoesWhatItsHostBodyDoes) {

@@ -174,8 +174,8 @@ DeviceStep row_step(std::int64_t count, std::int64_t width) {
     const StepOperand shares{all.count, Dtype::bf16, [](float drawn) { return 1 / (1 + std::exp(drawn)); }};
     return {kernel, {all}, {shares, all}};
   }
-  if constexpr (std::is_same_v<Contract, Open>) return {kernel, {all}, {all, all}};
-  if constexpr (std::is_same_v<Contract, OpenGradients>) return {kernel, {all, all}, {all, all, all}};
+  if constexpr (std::is_same_v<Contract, SigmoidGate>) return {kernel, {all}, {all, all}};
+  if constexpr (std::is_same_v<Contract, SigmoidGateGradients>) return {kernel, {all, all}, {all, all, all}};
   if constexpr (std::is_same_v<Contract, SwiGlu>) return {kernel, {all}, {all, all}};
   if constexpr (std::is_same_v<Contract, SwiGluGradients>) return {kernel, {all, all}, {all, all, all}};
 }
