@@ -37,10 +37,9 @@ __device__ inline bool scale_by_channel(const ScaledChunk<kind, d_k>& x, Decays 
   return strong;
 }
 
-/// Sets b [64] for one gate a head. One warp calls it, and each lane scans two tokens.
-template <GateKind kind, int d_k>
-__device__ inline void sum_gates_of_head(float* b, const GateTile<kind, d_k>& gates) {
-  const float2 gate{gates.pair(0, 2 * lane()).x, gates.pair(0, 2 * lane() + 1).x};
+/// Sets b [64] for one gate a head. One warp calls it, and each lane brings the gates of two
+/// neighbouring tokens.
+__device__ inline void sum_gates_of_head(float* b, float2 gate) {
   float sum = gate.x + gate.y;
 #pragma unroll
   for (int apart = 1; apart < 32; apart *= 2) {
@@ -49,6 +48,10 @@ __device__ inline void sum_gates_of_head(float* b, const GateTile<kind, d_k>& ga
   }
   b[2 * lane()] = sum - gate.y;
   b[2 * lane() + 1] = sum;
+}
+template <GateKind kind, int d_k>
+__device__ inline void sum_gates_of_head(float* b, const GateTile<kind, d_k>& gates) {
+  sum_gates_of_head(b, {gates.pair(0, 2 * lane()).x, gates.pair(0, 2 * lane() + 1).x});
 }
 
 /// Multiplies a 16 x 16 piece over pairs of tokens by their decays. Values above the diagonal may

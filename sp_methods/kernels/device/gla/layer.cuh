@@ -44,11 +44,12 @@ struct DeviceLayer {
   __device__ TileLoader<width> loader() const {
     return {tokens, heads, first_head + place()};
   }
-  /// The rows of a chunk in this block's head of x [tokens, heads, width].
+  /// The rows of a chunk in a head of x [tokens, heads, width]: this block's, or another of the
+  /// call.
   template <class Element>
-  __device__ HeadRows<Element> rows(Element* x, int width, int chunk) const {
+  __device__ HeadRows<Element> rows(Element* x, int width, int chunk, int head = place()) const {
     const std::int64_t token = static_cast<std::int64_t>(chunk) * device_chunk;
-    return {x + (token * heads + first_head + place()) * width, heads * width,
+    return {x + (token * heads + first_head + head) * width, heads * width,
             static_cast<int>(min(static_cast<std::int64_t>(device_chunk), tokens - token))};
   }
 };
