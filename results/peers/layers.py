@@ -12,6 +12,9 @@ the replay of a CUDA graph where the library can be captured, else its launches,
 turns on copies of the inputs, so none finds its own in the L2 cache. A backward pass is timed alone, on a forward
 pass that ran before.
 
+`flash_qla_quarter_ungated` has log gates of 0 in every fourth head, of which the last is the one that is compared.
+Each line says whether the project's kernels are `exact` and, if not, what is `left_out`.
+
 Under torchrun the GPUs share one sequence by the library's own context parallelism. `tokens` are those of one rank
 then, all ranks start a round together, and the slowest rank's time is the round's.
 """
@@ -30,6 +33,7 @@ from typing import NamedTuple
 os.environ.setdefault("TRITON_CACHE_AUTOTUNING", "1")  # a second launch finds what the first one chose
 os.environ.setdefault("FLA_FLASH_QLA", "0")  # else flash-linear-attention calls FlashQLA, which has its own line
 
+import exactness  # pylint: disable=wrong-import-position
 import ranks  # pylint: disable=wrong-import-position
 import rounds  # pylint: disable=wrong-import-position
 import torch  # pylint: disable=wrong-import-position
@@ -49,6 +53,7 @@ class Kernel(NamedTuple):
     function: str
     attention: str
     call: callable  # (function, inputs by name) -> output
+    ungated: int = 0  # if not 0, every so many-th head has log gates of 0, the last one too
 
 
 def _delta(function, x):
@@ -68,13 +73,15 @@ def _by(backend):
 
 
 FLA = ("flash-linear-attention", "fla-core")
+QLA = Kernel("FlashQLA", "flash-qla", "flash_qla", "chunk_gated_delta_rule", "gdn", _delta)
 KERNELS = {
     "chunk_gla": Kernel(*FLA, "fla.ops.gla", "chunk_gla", "linear",
                         lambda function, x: function(x["q"], x["k"], x["v"], x["g"])[0]),
     "chunk_gated_delta_rule": Kernel(*FLA, "fla.ops.gated_delta_rule", "chunk_gated_delta_rule", "gdn", _delta),
     "chunk_kda": Kernel(*FLA, "fla.ops.kda", "chunk_kda", "kda", _delta),
     "chunk_rwkv7": Kernel(*FLA, "fla.ops.rwkv7", "chunk_rwkv7", "rwkv7", _low_rank),
-    "flash_qla": Kernel("FlashQLA", "flash-qla", "flash_qla", "chunk_gated_delta_rule", "gdn", _delta),
+    "flash_qla": QLA,
+    "flash_qla_quarter_ungated": QLA._replace(ungated=4),  # as in FlashQLA's own benchmark
     "sdpa_cudnn": Kernel("PyTorch", "torch", "torch.nn.functional", "scaled_dot_product_attention", "softmax",
                          _by(SDPBackend.CUDNN_ATTENTION)),
     "sdpa_flash": Kernel("PyTorch", "torch", "torch.nn.functional", "scaled_dot_product_attention", "softmax",
@@ -113,6 +120,9 @@ def parse():
     options = parser.parse_args()
     if ranks.COUNT > 1 and options.kernel not in CONTEXT_PARALLEL:
         parser.error(f"{options.kernel} has no context parallelism; known: {', '.join(CONTEXT_PARALLEL)}")
+    ungated = KERNELS[options.kernel].ungated
+    if ungated and options.heads % ungated:
+        parser.error(f"{options.kernel} takes a multiple of {ungated} heads, not {options.heads}")
     return options
 
 
@@ -136,6 +146,8 @@ def drawn(kernel, options):
     if "g" in extra:
         gate = normal() if kernel.attention == "gdn" else normal(options.d)
         x["g"] = torch.sigmoid(gate) * -math.exp(-0.5) if "a" in extra else F.logsigmoid(gate) / 16
+    if kernel.ungated:
+        x["g"][:, :, kernel.ungated - 1::kernel.ungated] = 0
     if "beta" in extra:
         x["beta"] = torch.sigmoid(normal())
     if len(extra) > 1:
@@ -208,7 +220,7 @@ def measured(kernel, function, options, which):
     if ranks.COUNT > 1:
         seconds = ranks.slowest(seconds)
     clock, power = state_of_gpu()
-    return {"peer": kernel.peer, "version": f"{kernel.package} {version(kernel.package)}",
+    return {"peer": kernel.peer, "version": f"{kernel.package} {version(kernel.package)}", **exactness.of(kernel.peer),
             "kernel": options.kernel, "attention": kernel.attention, "pass": which, "ranks": ranks.COUNT,
             "tokens": options.tokens, "heads": options.heads, "d_k": options.d, "d_v": options.d, "dtype": "bf16",
             "timing": timing, "median_seconds": statistics.median(seconds), "seconds": seconds, "warmup": rounds.WARM_UP,

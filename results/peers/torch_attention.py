@@ -24,6 +24,7 @@ import os
 import statistics
 import sys
 
+import exactness
 import ranks
 import rounds
 import torch
@@ -149,8 +150,8 @@ def drawn(*size):
 
 
 def row_of(options, kernel, mask, which, count, seconds):
-    return {"peer": "PyTorch", "version": torch.__version__, "kernel": kernel, "mask": mask, "pass": which,
-            "ranks": count, "tokens": options.tokens, "heads": options.heads, "d_k": options.d, "d_v": options.d,
+    return {"peer": "PyTorch", "version": torch.__version__, **exactness.of("PyTorch"), "kernel": kernel, "mask": mask,
+            "pass": which, "ranks": count, "tokens": options.tokens, "heads": options.heads, "d_k": options.d, "d_v": options.d,
             "dtype": "bf16", "deterministic": options.deterministic,
             "median_seconds": statistics.median(seconds), "seconds": seconds, "warmup": rounds.WARM_UP, "rounds": rounds.ROUNDS,
             "gpu": torch.cuda.get_device_name(), "cudnn": cudnn_version(),

@@ -6,6 +6,7 @@ import os
 import stat
 import unittest
 
+from baton.peers.kernels import LEFT_OUT
 from plots.example import InFolder, run
 
 BENCH = """#!/bin/sh
@@ -17,11 +18,11 @@ for pass in forward backward both; do
 done
 """
 PYTHON = """#!/bin/sh
-# python3: of a machine with fla-core alone, whose chunk_kda never ends.
-case "$*" in *"'flash-qla'"* | *"'torch'"*) exit 1 ;; -c*) exit 0 ;; esac
+# python3: of a machine with fla-core and perhaps FlashQLA, whose chunk_kda never ends.
+case "$*" in *"'flash-qla'"*) [ "$PEER" = FlashQLA ]; exit ;; *"'torch'"*) exit 1 ;; -c*) exit 0 ;; esac
 case "$2" in chunk_kda) exec sleep 60 ;; chunk_rwkv7) echo "a trace"; echo "no kernel image"; exit 1 ;; esac
 for pass in forward both; do
-  echo "{\\"peer\\":\\"P\\",\\"kernel\\":\\"$2\\",\\"version\\":\\"fla-core 9\\",\\"pass\\":\\"$pass\\",\\"median_seconds\\":0.0025,\\"error\\":$ERROR}" >>"$4"
+  echo "{\\"peer\\":\\"$PEER\\",\\"kernel\\":\\"$2\\",\\"version\\":\\"fla-core 9\\",\\"pass\\":\\"$pass\\",\\"median_seconds\\":0.0025,\\"error\\":$ERROR}" >>"$4"
 done
 """
 
@@ -33,10 +34,10 @@ class Peers(InFolder):
             (self.folder / name).write_text(text, encoding="utf-8")
             (self.folder / name).chmod(stat.S_IRWXU)
 
-    def measure(self, *words, error="0.004"):
+    def measure(self, *words, error="0.004", peer="P"):
         path = f"{self.folder}:{os.environ['PATH']}"
         return run("peers", *words, "--programs", self.folder, "--out", self.folder / "out", "--launches", "2",
-                   PATH=path, ERROR=error)
+                   PATH=path, ERROR=error, PEER=peer)
 
     def test_a_kernel_stands_below_ours_with_its_ratio(self):
         done = self.measure("linear")
@@ -49,6 +50,19 @@ class Peers(InFolder):
         self.assertTrue(theirs.endswith("2.50 / - / 2.50"), theirs)
         kept = (self.folder / "out/peers.jsonl").read_text(encoding="utf-8").splitlines()
         self.assertEqual([json.loads(line)["pass"] for line in kept], ["forward", "both"] * 2, "a launch adds to the last")
+
+    def test_a_kernel_that_leaves_something_out_is_not_exact_and_a_line_says_what(self):
+        for peer, exact, said in (("P", "yes", []), ("FlashQLA", "no", [f"not exact: {LEFT_OUT['FlashQLA']}"])):
+            head, ours, theirs, *below = self.measure("linear", peer=peer).stdout.splitlines()
+            place = slice(head.index("exact") - 1, head.index("exact") + 5)
+            self.assertEqual([ours[place].strip(), theirs[place].strip()], ["yes", exact])
+            self.assertEqual(below, said)
+
+    def test_flash_qla_has_a_row_of_its_own_with_a_quarter_of_the_heads_ungated(self):
+        lines = self.measure("gdn", peer="FlashQLA").stdout.splitlines()
+        self.assertEqual([line.split()[1] for line in lines[1:4]],
+                         ["chunk_gated_delta_rule", "flash_qla", "flash_qla_quarter_ungated"])
+        self.assertEqual(lines[4:], [f"not exact: {LEFT_OUT['FlashQLA']}"], "said once")
 
     def test_what_computes_something_else_has_no_ratio(self):
         for error in ("0.5", "NaN"):

@@ -11,7 +11,7 @@ from baton.paper.cells import Row
 from baton.paper.page import Section, Table, Text
 from baton.paper.sections import zeco_operators
 from baton.paper.sources import having, where_measured
-from baton.peers.kernels import MOST_ERROR
+from baton.peers.kernels import LEFT_OUT, MOST_ERROR
 
 DTYPE = zeco_operators.DTYPE
 BASES = (operators.LOCAL, "zeco")  # the methods that the others are compared with
@@ -50,14 +50,16 @@ def alone(sources, tokens, heads, attention="linear"):
 
 def peers_of(sources, tokens, heads, attention="linear", ranks=1):
     """Returns {(machine, name): {pass: row}} of other projects' kernels on so many GPUs that are right, each row the last of
-    its launches with the estimate of all. Rows of before 2026-11-26 name no layer; those of softmax attention have a mask."""
+    its launches with the estimate of all; the name says whether it is exact. Rows of before 2026-11-26 name no layer; those
+    of softmax attention have a mask."""
     found = collections.defaultdict(list)
     for machine, rows in sources.peers.items():
         for row in having(rows, tokens=tokens, heads=heads, dtype=DTYPE):
             layer = row.get("attention", "softmax" if "mask" in row else "linear")
             if layer == attention and row.get("mask", "causal") == "causal" and row.get("ranks", 1) == ranks \
                     and row.get("error", 0) <= MOST_ERROR:
-                found[machine, f"{row['peer']} `{row['kernel']}`", row["pass"]].append(row)
+                exact = "not exact" if row["peer"] in LEFT_OUT else "exact"
+                found[machine, f"{row['peer']} `{row['kernel']}`, {exact}", row["pass"]].append(row)
     passes = collections.defaultdict(dict)
     for (machine, name, which), of_launches in found.items():
         passes[machine, name][which] = {**of_launches[-1], "median_seconds": estimates.mean(
@@ -79,8 +81,13 @@ def kernel_table(sources, attention, tokens, heads):
                  for label, here, passes in ours if here == machine]
     of_kind = "" if attention == "linear" else f"_{attention}"
     title = f"Local work of one GPU, {attention} layers, {tokens // 1024}K tokens, {heads} heads of 128, ms"
-    return Table(f"kernels_{tokens // 1024}k_{heads}{of_kind}", title, list(PASSES), rows
-                 ) if rows else None
+    return Table(f"kernels_{tokens // 1024}k_{heads}{of_kind}", title, list(PASSES), rows,
+                 left_out(rows)) if rows else None
+
+
+def left_out(rows):
+    """Returns what kernels of other projects leave out that have a row here."""
+    return [f"Not exact: {left}." for peer, left in LEFT_OUT.items() if any(row.label.startswith(f"{peer} ") for row in rows)]
 
 
 # --- What the exchange adds -----------------------------------------------------------------------------
@@ -106,6 +113,7 @@ PLACE = ("attention", "executor", "cadence", "tokens", "heads")
 def notes(rows):
     texts = {cell.text for row in rows for cell in row.cells if cell}
     yield "Ratios are of medians."
+    yield from left_out(rows)
     if any(text.endswith(ELSEWHERE) for text in texts):
         yield f"{ELSEWHERE} The two times are of different launches."
     for word, meaning in HIDDEN_WORDS.items():

@@ -5,6 +5,7 @@ import unittest
 
 from baton.paper.sections import gpu_layers
 from baton.paper.sources import Sources
+from baton.peers.kernels import LEFT_OUT
 from plots.example import layer, local, read
 from plots.paper.shown import rows, tables
 
@@ -29,8 +30,15 @@ def sources(records, peers=()):
 class Layers(unittest.TestCase):
     def test_a_peer_stands_beside_ours_of_the_same_machine(self):
         found = rows(tables(gpu_layers.section(sources([kernel(milliseconds=1.5)], [peer()])))["kernels_16k_16"])
-        self.assertEqual(found["other `chunk`", "measured, mine"], ["3.00", None, None])
-        self.assertEqual(found["other `chunk`", "over `local`, mine, nccl"], ["2.00×", None, None])
+        self.assertEqual(found["other `chunk`, exact", "measured, mine"], ["3.00", None, None])
+        self.assertEqual(found["other `chunk`, exact", "over `local`, mine, nccl"], ["2.00×", None, None])
+
+    def test_a_peer_that_leaves_something_out_is_not_exact_and_a_note_says_what(self):
+        for name, label, notes in (("other", "other `chunk`, exact", []),
+                                   ("FlashQLA", "FlashQLA `chunk`, not exact", [f"Not exact: {LEFT_OUT['FlashQLA']}."])):
+            table = tables(gpu_layers.section(sources([], [peer(peer=name)])))["kernels_16k_16"]  # as of before it said so
+            self.assertEqual(list(rows(table)), [(label, "measured, mine")])
+            self.assertEqual(table.notes, notes)
 
     def test_overheads_and_hidden_shares(self):
         records = [local(milliseconds=2, **SHAPE), layer(milliseconds=3, hidden=0.25, **SHAPE),
@@ -47,7 +55,7 @@ class Layers(unittest.TestCase):
     def test_a_peer_on_several_gpus_stands_beside_the_methods_there(self):
         peers = [peer("both", 7, ranks=4), peer("both", 8, ranks=2), peer("both", 9, ranks=4, attention="kda")]
         found = rows(tables(gpu_layers.section(sources([layer(milliseconds=3, **SHAPE)], peers)))["layers_mine_peer_isolated_16k"])
-        self.assertEqual(found["other `chunk`", "measured"], ["7.00"])
+        self.assertEqual(found["other `chunk`, exact", "measured"], ["7.00"])
 
     def test_softmax_stands_apart_from_linear_methods(self):
         records = [layer(milliseconds=3, **SHAPE),
