@@ -253,6 +253,7 @@ __global__ __launch_bounds__(tile_threads, 1) void delta_gradients_kernel(
 
 cudaError_t delta_gradients(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
                             const Chunks& p) {
+  if (runs_in_segments(p)) return delta_gradients_in_segments(stream, x, p);
   const DeltaRoom room(p, true);
   char* const memory = delta_workspace();
   auto* const states = reinterpret_cast<Bf16*>(memory + room.states);

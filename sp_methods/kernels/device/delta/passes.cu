@@ -68,15 +68,18 @@ cudaError_t sweep(cudaStream_t stream, const ForwardSweepOutputs& out, const Del
 }
 
 cudaError_t delta_map(cudaStream_t stream, const DeltaMap::Operands<OnDevice>& x, const Chunks& p) {
+  if (runs_in_segments(p)) return delta_map_in_segments(stream, x, p);
   return sweep(stream, {.map_state = x.map_state, .map_matrix = x.map_matrix}, x.in, nullptr, p);
 }
 
 cudaError_t delta_output(cudaStream_t stream, const DeltaOutput::Operands<OnDevice>& x, const Chunks& p) {
+  if (runs_in_segments(p)) return delta_output_in_segments(stream, x, p);
   return sweep(stream, {.o = x.o}, x.in, x.incoming, p);
 }
 
 cudaError_t delta_correction(cudaStream_t stream, const DeltaCorrection::Operands<OnDevice>& x,
                              const Chunks& p) {
+  if (runs_in_segments(p)) return delta_correction_in_segments(stream, x, p);
   return sweep(stream, {.correction = x.correction}, x.in, nullptr, p);
 }
 

@@ -203,6 +203,7 @@ namespace {
 
 cudaError_t delta_state_gradients(cudaStream_t stream, const DeltaStateGradients::Operands<OnDevice>& x,
                                   const Chunks& p) {
+  if (runs_in_segments(p)) return delta_state_gradients_in_segments(stream, x, p);
   char* const records = delta_workspace();
   const cudaError_t code = delta_factors(stream, records, x.in, p, {.queries = true});
   if (code != cudaSuccess) return code;

@@ -74,10 +74,10 @@ inline DeltaRoom low_rank_room(const Chunks& p, bool has_gradients) {
   return DeltaRoom(p, has_gradients, ChunkRule::low_rank);
 }
 /// Makes room for a call without gradients, and returns the reason if that is impossible.
-inline Refusal lacks_low_rank_room(const Chunks& p) { return lacks_delta_room(low_rank_room(p, false)); }
+inline Refusal lacks_low_rank_room(const Chunks& p) { return lacks_workspace(low_rank_room(p, false).end); }
 /// Makes room for a call of gradients, and returns the reason if that is impossible.
 inline Refusal lacks_low_rank_room_of_gradients(const Chunks& p) {
-  return lacks_delta_room(low_rank_room(p, true));
+  return lacks_workspace(low_rank_room(p, true).end);
 }
 
 }  // namespace baton

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chunks of one head on their way to the groups of warps that multiply them under a delta rule:
+// a group of its own copies them ahead into a ring of slots and makes what the products need.
+//
+//   slot:  k, values (v or d_o), N~; with queries q and A = tril(s q k^T e^{b_i - b_j}) besides
+//          e^b, e^{all-b} and beta of every token
+//
+// Only a gate a head or none: q and k are never scaled, sums of products are.
+// Cost: with queries 64 tokens d_k flop a head for A, on the matrix units.
+#pragma once
+
+#include "sp_methods/kernels/device/delta/scaling.cuh"
+#include "sp_methods/kernels/device/tile/wgmma.cuh"
+
+namespace baton {
+
+/// The tensors that a sweep in segments reads; those that are null are not copied.
+struct ChunkTensors {
+  const Bf16 *q = nullptr, *k = nullptr;
+  const Bf16* values = nullptr;  ///< v or d_o
+  const Bf16 *g = nullptr, *beta = nullptr;
+  const char* inverses = nullptr;  ///< N~ [heads of the call, chunks], tiles [64, 64]
+};
+
+/// Calls f(d_k, d_v, kind) with the widths and the gate kind of a shape, a gate a head or none, as
+/// types.
+template <class Function>
+cudaError_t with_few_gates(const LayerShape& shape, Function f) {
+  return with_widths(shape, [&](auto d_k, auto d_v) {
+    return shape.gate == GateKind::none ? f(d_k, d_v, GateConstant<GateKind::none>{})
+                                        : f(d_k, d_v, GateConstant<GateKind::scalar>{});
+  });
+}
+
+/// A ring of chunks in shared memory for `groups_` groups that multiply; values have `width`
+/// columns.
+template <int d_k, int width, GateKind kind_, bool has_queries_, int groups_ = width / 64>
+struct ChunkSlots {
+  using Keys = PanelTile<d_k>;
+  using Values = PanelTile<width>;
+  using Pairs = PanelTile<device_chunk>;
+  using Gates = GateTile<kind_, d_k>;
+  static constexpr GateKind kind = kind_;
+  static constexpr bool has_queries = has_queries_, has_gates = kind != GateKind::none;
+  static constexpr int key_width = d_k, value_width = width;
+  static constexpr int slots = 3, groups = groups_, threads = (groups + 1) * group_threads;
+  static constexpr int v_at = Keys::bytes, n_at = v_at + Values::bytes, q_at = n_at + Pairs::bytes,
+                       a_at = q_at + Keys::bytes;
+  static constexpr int slot_bytes = has_queries ? a_at + Pairs::bytes : q_at;
+  static constexpr int floats = 5 * device_chunk;  // of a slot
+  static constexpr int shared_bytes = slots * (slot_bytes + 4 * floats);
+
+  __device__ static char* slot(int step) { return shared_space() + step % slots * slot_bytes; }
+  __device__ static Keys k(int step) { return {slot(step)}; }
+  __device__ static Values values(int step) { return {slot(step) + v_at}; }
+  __device__ static Pairs inverse(int step) { return {slot(step) + n_at}; }
+  __device__ static Keys q(int step) { return {slot(step) + q_at}; }
+  __device__ static Pairs scores(int step) { return {slot(step) + a_at}; }
+
+  __device__ static float* beta(int step) {
+    return reinterpret_cast<float*>(shared_space() + slots * slot_bytes) + step % slots * floats;
+  }
+  /// The decays e^b [64] from the chunk's start to behind each token's gate.
+  __device__ static float* head(int step) { return beta(step) + device_chunk; }
+  /// The decays e^{all - b} [64] from each token to the chunk's end.
+  __device__ static float* tail(int step) { return head(step) + device_chunk; }
+  /// The log decays b [64].
+  __device__ static float* sums(int step) { return tail(step) + device_chunk; }
+  __device__ static Gates gates(int step) {
+    return {reinterpret_cast<char*>(sums(step) + device_chunk)};
+  }
+
+  __device__ static GroupBarrier feeding() { return {1, group_threads}; }
+  __device__ static GroupBarrier full(int step) { return {2 + step % slots, threads}; }
+  __device__ static GroupBarrier empty(int step) { return {2 + slots + step % slots, threads}; }
+  /// The barrier of one group that multiplies.
+  __device__ static GroupBarrier own() { return {2 + 2 * slots + group(), group_threads}; }
+};
+
+/// The chunks that a block takes one after the other.
+struct ChunkOrder {
+  int first, count, turn;  ///< Chunk of step i: first + i turn, turn 1 or -1.
+
+  __device__ int chunk(int step) const { return first + turn * step; }
+  /// The chunks of the block's segment from left to right.
+  __device__ static ChunkOrder forward(const DeviceLayer& layer) {
+    const int first = layer.first_chunk(DeviceLayer::segment());
+    return {first, layer.first_chunk(DeviceLayer::segment() + 1) - first, 1};
+  }
+  __device__ static ChunkOrder backward(const DeviceLayer& layer) {
+    const ChunkOrder there = forward(layer);
+    return {there.first + there.count - 1, there.count, -1};
+  }
+};
+
+/// The work of the group that feeds the others.
+template <class Slots>
+class ChunkFeed {
+ public:
+  __device__ ChunkFeed(const DeviceLayer& layer, const ChunkTensors& x, const ChunkOrder& order)
+      : layer_(layer),
+        x_(x),
+        order_(order),
+        keys_(layer.tokens, layer.heads, layer.first_head + DeviceLayer::place()),
+        values_(layer.tokens, layer.heads, layer.first_head + DeviceLayer::place()) {}
+
+  __device__ void run() const {
+    for (int step = 0; step + 1 < Slots::slots; ++step) load(step);
+#pragma unroll 1
+    for (int step = 0; step < order_.count; ++step) {
+      wait_for_copies<Slots::slots - 2>();
+      show_to_products();
+      Slots::feeding().wait();
+      prepare(step);
+      show_to_products();
+      Slots::feeding().wait();
+      Slots::full(step).arrive();
+      const int next = step + Slots::slots - 1;
+      if (next >= Slots::slots && next < order_.count) Slots::empty(next).wait();
+      load(next);
+    }
+  }
+
+ private:
+  static constexpr int d_k = Slots::key_width;
+  using Pairs = typename Slots::Pairs;
+
+  __device__ void load(int step) const {
+    if (step < order_.count) {
+      const int chunk = order_.chunk(step);
+      keys_.load(Slots::k(step), x_.k, chunk);
+      if (x_.values != nullptr) values_.load(Slots::values(step), x_.values, chunk);
+      if constexpr (Slots::has_queries) keys_.load(Slots::q(step), x_.q, chunk);
+      load_inverse(step, chunk);
+      load_numbers(step, chunk);
+    }
+    commit_copies();
+  }
+  __device__ void load_inverse(int step, int chunk) const {
+    const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk;
+    const char* const from = x_.inverses + number * Pairs::bytes + 16 * group_thread();
+    const std::uint32_t into = shared_address(Slots::inverse(step).memory) + 16 * group_thread();
+#pragma unroll
+    for (int at = 0; at < Pairs::bytes; at += 16 * group_threads) copy_16_async(into + at, from + at, true);
+  }
+  /// Copies the gates and the strengths of the chunk's tokens.
+  __device__ void load_numbers(int step, int chunk) const {
+    const int token = group_thread();
+    if (token >= device_chunk) return;
+    Slots::gates(step).load(layer_, keys_, x_.g, chunk, token);
+    const auto rows = layer_.rows(x_.beta, 1, chunk);
+    Slots::beta(step)[token] = token < rows.count ? __bfloat162float(*rows.row(token)) : 0.0F;
+  }
+
+  __device__ void prepare(int step) const {
+    if constexpr (Slots::has_gates) {
+      if (group_thread() < 32) put_decays(step);
+      if (Slots::has_queries) Slots::feeding().wait();
+    }
+    if constexpr (Slots::has_queries) put_scores(step);
+  }
+  __device__ static void put_decays(int step) {
+    float* const b = Slots::sums(step);
+    sum_gates_of_head(b, Slots::gates(step));
+    __syncwarp();
+    const float all = b[device_chunk - 1];
+    for (int i = lane(); i < device_chunk; i += 32) {
+      Slots::head(step)[i] = decay_of(b[i]);
+      Slots::tail(step)[i] = decay_of(all - b[i]);
+    }
+  }
+  __device__ static void put_scores(int step) {
+    using Rows = PanelOperand<PanelsAlong::summed>;
+    GroupSums<device_chunk> a;
+    begin_products();
+    start_product<d_k / 16>(a, Rows(Slots::q(step).memory), Rows(Slots::k(step).memory), false);
+    commit_products();
+    wait_for_products<0>();
+    a.arrived();
+    const GroupPlace<Pairs> place;
+    const float scale = power_of_2(log2_scale<d_k>);
+    a.for_each([&](int n, int half, float2& x) {
+      const int row = a.row() + 8 * half, column = a.column() + 8 * n;
+      x = scale * x;
+      if constexpr (Slots::has_gates) {
+        const float* const b = Slots::sums(step);
+        x = x * decay_of(float2{b[row] - b[column], b[row] - b[column + 1]});
+      }
+      if (column > row) x.x = 0.0F;
+      if (column + 1 > row) x.y = 0.0F;
+      Slots::scores(step).set_pair(place.at(n, half), x);
+    });
+  }
+
+  const DeviceLayer& layer_;
+  const ChunkTensors& x_;
+  ChunkOrder order_;
+  PanelLoader<d_k> keys_;
+  PanelLoader<Slots::value_width> values_;
+};
+
+}  // namespace baton

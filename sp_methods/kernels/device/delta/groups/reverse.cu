@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sp_methods/kernels/device/delta/groups/sweeps.cuh"
+#include "sp_methods/kernels/device/delta/groups/turned.cuh"
+
+namespace baton {
+namespace {
+
+template <int d_k, int d_v, GateKind kind, bool keeps>
+class ReverseBlock {
+ public:
+  using Slots = ChunkSlots<d_k, d_v, kind, true>;
+  using Along = PanelsAlong;
+
+  __device__ ReverseBlock(const DeviceLayer& layer, const ReverseResults& out)
+      : layer_(layer), out_(out), order_(ChunkOrder::backward(layer)) {}
+
+  __device__ void run(const float* behind) {
+    const std::int64_t segment =
+        static_cast<std::int64_t>(DeviceLayer::place()) * layer_.segments + DeviceLayer::segment();
+    const std::int64_t first = (segment * d_v + 64 * group()) * d_k;
+    read_rows(gradient_, behind == nullptr ? nullptr : behind + first);
+#pragma unroll 1
+    for (int step = 0; step < order_.count; ++step) {
+      Slots::full(step).wait();
+      if constexpr (keeps) keep_gradient(step);
+      PackedTokens z;
+      move(step, z);
+      if constexpr (keeps) {
+        write(step, z);
+      } else {
+        release(step);
+      }
+    }
+    if constexpr (!keeps) write_rows(out_.first + first, gradient_);
+  }
+
+ private:
+  /// Moves the gradient before the chunk, and sets Z^T of this group's rows.
+  __device__ void move(int step, PackedTokens& z_rows) {
+    PackedTokens d_o;
+    TurnedValues(Slots::values(step)).load(d_o);
+    GroupSums<device_chunk> z;
+    set_written(step, z, d_o);
+    add_inverse(step, z);
+    if constexpr (keeps) z_rows = PackedTokens(z);
+    PackedTokens writes;
+    const auto head = [&](int n) {
+      return Slots::has_gates ? token_pair(Slots::head(step), n) : float2{1.0F, 1.0F};
+    };
+    pack_scaled(writes, z, [&](int n) { return -1.0F * (token_pair(Slots::beta(step), n) * head(n)); });
+    for_each_pair(d_o, [&](int n, float2& x) { x = x * (power_of_2(log2_scale<d_k>) * head(n)); });
+    if constexpr (Slots::has_gates)
+      ForwardChunk<Slots>::scale(gradient_, Slots::head(step)[device_chunk - 1]);
+    begin_products();
+    start_product<device_chunk / 16>(gradient_, d_o.of, PanelOperand<Along::outer>(Slots::q(step).memory), true);
+    start_product<device_chunk / 16>(gradient_, writes.of, PanelOperand<Along::outer>(Slots::k(step).memory),
+                                     true);
+    commit_products();
+    wait_for_products<0>();
+    gradient_.arrived();
+  }
+
+  /// Sets dVn^T.
+  __device__ void set_written(int step, GroupSums<device_chunk>& written, const PackedTokens& d_o) const {
+    const PackedRows<d_k> x(gradient_);
+    GroupSums<device_chunk> of_pairs;
+    begin_products();
+    start_product<d_k / 16>(written, x.of, PanelOperand<Along::summed>(Slots::k(step).memory), false);
+    start_product<device_chunk / 16>(of_pairs, d_o.of, PanelOperand<Along::outer>(Slots::scores(step).memory),
+                                     false);
+    commit_products();
+    wait_for_products<0>();
+    written.arrived(), of_pairs.arrived();
+#pragma unroll
+    for (int i = 0; i < device_chunk / 4; ++i) {
+      const float2 tail = Slots::has_gates ? token_pair(Slots::tail(step), i / 2) : float2{1.0F, 1.0F};
+      written.c[2 * i] = fmaf(tail.x, written.c[2 * i], of_pairs.c[2 * i]);
+      written.c[2 * i + 1] = fmaf(tail.y, written.c[2 * i + 1], of_pairs.c[2 * i + 1]);
+    }
+  }
+  /// Adds (B dVn)^T N~.
+  __device__ static void add_inverse(int step, GroupSums<device_chunk>& z) {
+    PackedTokens written;
+    pack_scaled(written, z, [&](int n) { return token_pair(Slots::beta(step), n); });
+    begin_products();
+    start_product<device_chunk / 16>(z, written.of, PanelOperand<Along::outer>(Slots::inverse(step).memory),
+                                     true);
+    commit_products();
+    wait_for_products<0>();
+    z.arrived();
+  }
+
+  __device__ void keep_gradient(int step) const {
+    const std::int64_t number =
+        static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + order_.chunk(step);
+    store_rows(HeadRows<Bf16>{out_.gradients + (number * d_v + 64 * group()) * d_k, d_k, 64}, gradient_);
+  }
+  __device__ void release(int step) const {
+    if (step + Slots::slots < order_.count) Slots::empty(step).arrive();
+  }
+  __device__ void write(int step, const PackedTokens& z) const {
+    const TurnedValues turned(Slots::values(step));
+    turned.store(z);
+    Slots::own().wait();
+    turned.write(layer_.rows(out_.z, d_v, order_.chunk(step)), [&] { release(step); });
+  }
+
+  const DeviceLayer& layer_;
+  const ReverseResults& out_;
+  ChunkOrder order_;
+  GroupSums<d_k> gradient_;
+};
+
+template <int d_k, int d_v, GateKind kind, bool keeps>
+__global__ __launch_bounds__(ReverseBlock<d_k, d_v, kind, keeps>::Slots::threads, 1) void reverse_kernel(
+    const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkTensors x, const float* behind,
+    const __grid_constant__ ReverseResults out) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  using Block = ReverseBlock<d_k, d_v, kind, keeps>;
+  using Slots = typename Block::Slots;
+  constexpr bool trades = Slots::groups == 2;
+  if (group() == Slots::groups) {
+    if constexpr (trades) take_registers<false, 88>();
+    ChunkFeed<Slots>(layer, x, ChunkOrder::backward(layer)).run();
+  } else {
+    if constexpr (trades) take_registers<true, 208>();
+    Block(layer, out).run(behind);
+  }
+#endif
+}
+
+template <int d_k, int d_v, GateKind kind, bool keeps>
+cudaError_t launch(cudaStream_t stream, const ReverseResults& out, const ChunkTensors& x, const float* behind,
+                   const Segments& cut) {
+  using Slots = typename ReverseBlock<d_k, d_v, kind, keeps>::Slots;
+  return launch_on_segments<Slots::threads>(stream, cut, Slots::shared_bytes,
+                                            reverse_kernel<d_k, d_v, kind, keeps>, x, behind, out);
+}
+
+}  // namespace
+
+cudaError_t reverse_segments(cudaStream_t stream, const ReverseResults& out, const ChunkTensors& x,
+                             const float* behind, const Segments& cut) {
+  return with_few_gates(cut.shape, [&](auto d_k, auto d_v, auto kind) {
+    return out.gradients == nullptr ? launch<d_k(), d_v(), kind(), false>(stream, out, x, behind, cut)
+                                    : launch<d_k(), d_v(), kind(), true>(stream, out, x, behind, cut);
+  });
+}
+
+}  // namespace baton

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sweeps over the chunks of a segment share: a group of four warps has 64 rows of a state
+// X [rows, d_k], values first, in registers, and all products are turned, so that X and the numbers
+// of the tokens are left operands in registers:
+//
+//   V~^T = V^T - (X k^T) e^b          R^T = V~^T + (B V~)^T N~^T
+//   X   <- e^all X + (e^{all-b} B R)^T k
+//
+// with N~ = -(I + G B)^{-1} G of inverse.cu. Rows are independent, so groups do not meet.
+// Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form).
+#pragma once
+
+#include "sp_methods/kernels/device/delta/groups/chunk_feed.cuh"
+
+namespace baton {
+
+/// Left operands of all steps over `columns` summed indices.
+template <int columns>
+struct PackedRows {
+  std::uint32_t of[columns / 16][4];
+
+  PackedRows() = default;
+  __device__ explicit PackedRows(const GroupSums<columns>& sums) {
+#pragma unroll
+    for (int i = 0; i < columns / 16; ++i) pack_left(of[i], sums, i);
+  }
+};
+using PackedTokens = PackedRows<device_chunk>;
+
+/// Numbers of the two tokens of this thread's columns 8 n and on.
+__device__ inline float2 token_pair(const float* numbers, int n) {
+  return *reinterpret_cast<const float2*>(numbers + 8 * n + GroupSums<device_chunk>::column());
+}
+
+/// Calls f(n, pair) for all pairs of a packed operand over tokens, with the tokens 8 n + column()
+/// and the next one.
+template <class Function>
+__device__ inline void for_each_pair(PackedTokens& x, Function f) {
+#pragma unroll
+  for (int step = 0; step < device_chunk / 16; ++step) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      float2 pair = unpacked_pair(x.of[step][i]);
+      f(2 * step + i / 2, pair);
+      x.of[step][i] = packed_pair(pair.x, pair.y);
+    }
+  }
+}
+
+/// Sets `into` to sums whose columns are multiplied by factor(n).
+template <class Factor>
+__device__ inline void pack_scaled(PackedTokens& into, const GroupSums<device_chunk>& sums, Factor factor) {
+#pragma unroll
+  for (int step = 0; step < device_chunk / 16; ++step) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float* const pair = sums.c + 8 * step + 2 * i;
+      const float2 f = factor(2 * step + i / 2);
+      into.of[step][i] = packed_pair(f.x * pair[0], f.y * pair[1]);
+    }
+  }
+}
+
+/// This group's 64 columns of a tile of values as a turned operand [64 values, 64 tokens].
+class TurnedValues {
+ public:
+  template <class Tile>
+  __device__ explicit TurnedValues(const Tile& values)
+      : memory_(values.memory + group() * PanelTile<64>::bytes) {
+    const int lane = group_thread() % 32, warp = group_thread() / 32;
+    const int token = 8 * (lane >> 4) + (lane & 7), unit = 2 * warp + (lane >> 3 & 1);
+    start_ = shared_address(memory_) + PanelTile<64>::offset(token, 8 * unit);
+  }
+
+  __device__ void load(PackedTokens& x) const {
+#pragma unroll
+    for (int i = 0; i < device_chunk / 16; ++i)
+      load_matrices<true>(x.of[i], start_ + i * 16 * PanelTile<64>::row_bytes);
+  }
+  __device__ void store(const PackedTokens& x) const {
+#pragma unroll
+    for (int i = 0; i < device_chunk / 16; ++i)
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(
+                       start_ + i * 16 * PanelTile<64>::row_bytes),
+                   "r"(x.of[i][0]), "r"(x.of[i][1]), "r"(x.of[i][2]), "r"(x.of[i][3])
+                   : "memory");
+  }
+  /// Copies the columns to rows of global memory, behind a barrier of the group. `read` is called
+  /// once they are read.
+  template <class Function>
+  __device__ void write(const HeadRows<Bf16>& rows, Function read) const {
+    constexpr int units = 8, apart = group_threads / units, count = device_chunk / apart;
+    const int row = group_thread() / units, column = group_thread() % units * 8;
+    const char* const from = memory_ + PanelTile<64>::offset(row, column);
+    uint4 x[count];
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      x[i] = *reinterpret_cast<const uint4*>(from + i * apart * PanelTile<64>::row_bytes);
+    read();
+    Bf16* const into = rows.row(row) + 64 * group() + column;
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      if (row + i * apart < rows.count) *reinterpret_cast<uint4*>(into + i * apart * rows.stride) = x[i];
+  }
+
+ private:
+  char* memory_;
+  std::uint32_t start_;
+};
+
+/// The products of a chunk that move a state over it, from left to right.
+template <class Slots>
+struct ForwardChunk {
+  using Along = PanelsAlong;
+  static constexpr int d_k = Slots::key_width;
+  int step;
+
+  __device__ PanelOperand<Along::summed> keys() const {
+    return PanelOperand<Along::summed>(Slots::k(step).memory);
+  }
+
+  /// Turns x = X k^T into R^T. Rows of a matrix have no values.
+  template <bool has_values>
+  __device__ void set_missing(GroupSums<device_chunk>& x) const {
+    PackedTokens values;
+    if constexpr (has_values) TurnedValues(Slots::values(step)).load(values);
+#pragma unroll
+    for (int i = 0; i < device_chunk / 4; ++i) {
+      const float2 own = has_values ? unpacked_pair(values.of[i / 4][i % 4]) : float2{0.0F, 0.0F};
+      const float2 decay = Slots::has_gates ? token_pair(Slots::head(step), i / 4 * 2 + i % 4 / 2)
+                                            : float2{1.0F, 1.0F};
+      x.c[2 * i] = own.x - decay.x * x.c[2 * i];
+      x.c[2 * i + 1] = own.y - decay.y * x.c[2 * i + 1];
+    }
+    pack_scaled(values, x, [&](int n) { return token_pair(Slots::beta(step), n); });
+    begin_products();
+    start_product<device_chunk / 16>(x, values.of, PanelOperand<Along::summed>(Slots::inverse(step).memory),
+                                     true);
+    commit_products();
+    wait_for_products<0>();
+    x.arrived();
+  }
+
+  /// Starts X <- e^all X + (e^{all-b} B R)^T k, where `written` has room for the operand.
+  __device__ void start_move(GroupSums<d_k>& state, PackedTokens& written,
+                             const GroupSums<device_chunk>& missing) const {
+    pack_scaled(written, missing, [&](int n) {
+      const float2 beta = token_pair(Slots::beta(step), n);
+      return Slots::has_gates ? beta * token_pair(Slots::tail(step), n) : beta;
+    });
+    if constexpr (Slots::has_gates) scale(state, Slots::head(step)[device_chunk - 1]);
+    begin_products();
+    start_product<device_chunk / 16>(state, written.of, PanelOperand<Along::outer>(Slots::k(step).memory),
+                                     true);
+  }
+
+  template <int columns>
+  __device__ static void scale(GroupSums<columns>& sums, float factor) {
+#pragma unroll
+    for (float& x : sums.c) x *= factor;
+  }
+};
+
+/// Sets a group's rows of a state from fp32 rows of d_k numbers, or to zero if `rows` is null.
+template <int d_k>
+__device__ inline void read_rows(GroupSums<d_k>& state, const float* rows) {
+  state.for_each([&](int n, int half, float2& x) {
+    const int at = (state.row() + 8 * half) * d_k + state.column() + 8 * n;
+    x = rows == nullptr ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(rows + at);
+  });
+}
+template <int d_k>
+__device__ inline void write_rows(float* rows, GroupSums<d_k>& state) {
+  state.for_each([&](int n, int half, const float2& x) {
+    *reinterpret_cast<float2*>(rows + (state.row() + 8 * half) * d_k + state.column() + 8 * n) = x;
+  });
+}
+/// Sets a group's rows to those of the identity from row `first` on.
+template <int d_k>
+__device__ inline void set_identity(GroupSums<d_k>& state, int first) {
+  state.for_each([&](int n, int half, float2& x) {
+    const int ahead = first + state.row() + 8 * half - state.column() - 8 * n;
+    x = {ahead == 0 ? 1.0F : 0.0F, ahead == 1 ? 1.0F : 0.0F};
+  });
+}
+
+}  // namespace baton
