@@ -19,7 +19,8 @@
 namespace baton {
 
 /// Stores the lower triangle of a warp's 16 x 16 piece of scores. Dropped scores may be infinite.
-__device__ inline void put_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row, int column) {
+template <class Tile>
+__device__ inline void put_lower(const Tile& into, Sums<1, 1>& sums, int row, int column) {
   sums.for_each([&](int r, int c, float2& x) {
     if (column + c > row + r) x.x = 0.0F;
     if (column + c + 1 > row + r) x.y = 0.0F;

@@ -27,6 +27,7 @@ template <int width, int rows = device_chunk>
 struct PanelTile {
   static constexpr int row_bytes = 128, unit_bytes = 16, panel_bytes = rows * row_bytes;
   static constexpr int bytes = width / 64 * panel_bytes;
+  static constexpr bool swaps_rows_8_apart = false;
 
   char* memory;
 

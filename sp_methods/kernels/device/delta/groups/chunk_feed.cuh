@@ -2,11 +2,12 @@
 // The chunks of one head on their way to the groups of warps that multiply them under a delta rule:
 // a group of its own copies them ahead into a ring of slots and makes what the products need.
 //
-//   slot:  k, values (v or d_o), N~; with queries q and A = tril(s q k^T e^{b_i - b_j}) besides
-//          e^b, e^{all-b} and beta of every token
+//   slot:   k', k", N~, values (v or d_o);  with queries q' and A besides;  numbers
+//   a gate a head or none:   k' = k" = k, q' = q as they are; A = tril(s q k^T e^{b_i - b_j}) is
+//                            made here; e^b, e^{all-b} of every token
+//   a gate a channel:        all but the values from the chunk's record (factors.cuh)
 //
-// Only a gate a head or none: q and k are never scaled, sums of products are.
-// Cost: with queries 64 tokens d_k flop a head for A, on the matrix units.
+// Cost: with queries and a gate a head 64 tokens d_k flop a head for A, on the matrix units.
 #pragma once
 
 #include "sp_methods/kernels/device/delta/scaling.cuh"
@@ -14,23 +15,28 @@
 
 namespace baton {
 
+/// The record of a chunk with a gate a channel, as slots have it. With r a reference of the gates:
+/// k' = k e^{b-r}, k" = k e^{r-b}, q' = s q e^{b-r}, A = tril(s q k^T decayed), tiles of panels;
+/// to = e^r, through = 1, from = e^{all-r} [d_k]. In a strong chunk k' and q' have r = 0, k" = k
+/// e^{all-b}, and to = from = 1, through = e^all.
+template <int d_k>
+struct GatedRecord {
+  using Keys = PanelTile<d_k>;
+  using Pairs = PanelTile<device_chunk>;
+  static constexpr int in_at = 0, out_at = Keys::bytes, n_at = 2 * Keys::bytes, q_at = n_at + Pairs::bytes,
+                       a_at = q_at + Keys::bytes, floats_at = a_at + Pairs::bytes;
+  static constexpr int float_bytes = 3 * d_k * 4, bytes = floats_at + float_bytes;
+};
+
 /// The tensors that a sweep in segments reads; those that are null are not copied.
 struct ChunkTensors {
   const Bf16 *q = nullptr, *k = nullptr;
   const Bf16* values = nullptr;  ///< v or d_o
   const Bf16 *g = nullptr, *beta = nullptr;
-  const char* inverses = nullptr;  ///< N~ [heads of the call, chunks], tiles [64, 64]
+  /// N~ of all chunks, [heads of the call, chunks] tiles [64, 64]; with a gate a channel their
+  /// records.
+  const char* chunks = nullptr;
 };
-
-/// Calls f(d_k, d_v, kind) with the widths and the gate kind of a shape, a gate a head or none, as
-/// types.
-template <class Function>
-cudaError_t with_few_gates(const LayerShape& shape, Function f) {
-  return with_widths(shape, [&](auto d_k, auto d_v) {
-    return shape.gate == GateKind::none ? f(d_k, d_v, GateConstant<GateKind::none>{})
-                                        : f(d_k, d_v, GateConstant<GateKind::scalar>{});
-  });
-}
 
 /// A ring of chunks in shared memory for `groups_` groups that multiply; values have `width`
 /// columns.
@@ -40,31 +46,40 @@ struct ChunkSlots {
   using Values = PanelTile<width>;
   using Pairs = PanelTile<device_chunk>;
   using Gates = GateTile<kind_, d_k>;
+  using Record = GatedRecord<d_k>;
   static constexpr GateKind kind = kind_;
-  static constexpr bool has_queries = has_queries_, has_gates = kind != GateKind::none;
+  static constexpr bool has_queries = has_queries_, by_channel = kind == GateKind::vector,
+                        by_head = kind == GateKind::scalar;
   static constexpr int key_width = d_k, value_width = width;
-  static constexpr int slots = 3, groups = groups_, threads = (groups + 1) * group_threads;
-  static constexpr int v_at = Keys::bytes, n_at = v_at + Values::bytes, q_at = n_at + Pairs::bytes,
-                       a_at = q_at + Keys::bytes;
-  static constexpr int slot_bytes = has_queries ? a_at + Pairs::bytes : q_at;
-  static constexpr int floats = 5 * device_chunk;  // of a slot
+  static constexpr int slots = by_channel && has_queries ? 2 : 3;
+  static constexpr int groups = groups_, threads = (groups + 1) * group_threads;
+  static constexpr int out_at = by_channel ? Record::out_at : 0, n_at = out_at + Keys::bytes,
+                       q_at = n_at + Pairs::bytes, a_at = q_at + Keys::bytes;
+  static constexpr int v_at = has_queries ? a_at + Pairs::bytes : q_at, slot_bytes = v_at + Values::bytes;
+  static constexpr int floats = device_chunk + (by_channel ? 3 * d_k : 4 * device_chunk);  // of a slot
   static constexpr int shared_bytes = slots * (slot_bytes + 4 * floats);
 
   __device__ static char* slot(int step) { return shared_space() + step % slots * slot_bytes; }
-  __device__ static Keys k(int step) { return {slot(step)}; }
-  __device__ static Values values(int step) { return {slot(step) + v_at}; }
+  __device__ static Keys keys_in(int step) { return {slot(step)}; }
+  __device__ static Keys keys_out(int step) { return {slot(step) + out_at}; }
   __device__ static Pairs inverse(int step) { return {slot(step) + n_at}; }
   __device__ static Keys q(int step) { return {slot(step) + q_at}; }
   __device__ static Pairs scores(int step) { return {slot(step) + a_at}; }
+  __device__ static Values values(int step) { return {slot(step) + v_at}; }
 
   __device__ static float* beta(int step) {
     return reinterpret_cast<float*>(shared_space() + slots * slot_bytes) + step % slots * floats;
   }
-  /// The decays e^b [64] from the chunk's start to behind each token's gate.
+  // Of a gate a channel, [d_k] each.
+  __device__ static float* to(int step) { return beta(step) + device_chunk; }
+  __device__ static float* through(int step) { return to(step) + d_k; }
+  __device__ static float* from(int step) { return through(step) + d_k; }
+  // Of a gate a head, [64] each.
+  /// The decays e^b from the chunk's start to behind each token's gate.
   __device__ static float* head(int step) { return beta(step) + device_chunk; }
-  /// The decays e^{all - b} [64] from each token to the chunk's end.
+  /// The decays e^{all - b} from each token to the chunk's end.
   __device__ static float* tail(int step) { return head(step) + device_chunk; }
-  /// The log decays b [64].
+  /// The log decays b.
   __device__ static float* sums(int step) { return tail(step) + device_chunk; }
   __device__ static Gates gates(int step) {
     return {reinterpret_cast<char*>(sums(step) + device_chunk)};
@@ -123,41 +138,52 @@ class ChunkFeed {
 
  private:
   static constexpr int d_k = Slots::key_width;
+  static constexpr bool makes_scores = Slots::has_queries && !Slots::by_channel;
   using Pairs = typename Slots::Pairs;
+  using Record = typename Slots::Record;
 
   __device__ void load(int step) const {
     if (step < order_.count) {
       const int chunk = order_.chunk(step);
-      keys_.load(Slots::k(step), x_.k, chunk);
+      const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk;
+      if constexpr (Slots::by_channel) {
+        load_record(step, x_.chunks + number * Record::bytes);
+      } else {
+        keys_.load(Slots::keys_in(step), x_.k, chunk);
+        if constexpr (Slots::has_queries) keys_.load(Slots::q(step), x_.q, chunk);
+        copy<Pairs::bytes>(Slots::inverse(step).memory, x_.chunks + number * Pairs::bytes);
+      }
       if (x_.values != nullptr) values_.load(Slots::values(step), x_.values, chunk);
-      if constexpr (Slots::has_queries) keys_.load(Slots::q(step), x_.q, chunk);
-      load_inverse(step, chunk);
       load_numbers(step, chunk);
     }
     commit_copies();
   }
-  __device__ void load_inverse(int step, int chunk) const {
-    const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk;
-    const char* const from = x_.inverses + number * Pairs::bytes + 16 * group_thread();
-    const std::uint32_t into = shared_address(Slots::inverse(step).memory) + 16 * group_thread();
-#pragma unroll
-    for (int at = 0; at < Pairs::bytes; at += 16 * group_threads) copy_16_async(into + at, from + at, true);
+  __device__ static void load_record(int step, const char* record) {
+    copy<Slots::has_queries ? Record::floats_at : Record::q_at>(Slots::slot(step), record);
+    copy<Record::float_bytes>(reinterpret_cast<char*>(Slots::to(step)), record + Record::floats_at);
   }
-  /// Copies the gates and the strengths of the chunk's tokens.
+  template <int bytes>
+  __device__ static void copy(char* to, const char* from) {
+    const std::uint32_t into = shared_address(to);
+#pragma unroll 4
+    for (int at = 16 * group_thread(); at < bytes; at += 16 * group_threads)
+      copy_16_async(into + at, from + at, true);
+  }
+  /// Copies the strengths of the chunk's tokens, and their gates if there is one a head.
   __device__ void load_numbers(int step, int chunk) const {
     const int token = group_thread();
     if (token >= device_chunk) return;
-    Slots::gates(step).load(layer_, keys_, x_.g, chunk, token);
+    if constexpr (Slots::by_head) Slots::gates(step).load(layer_, keys_, x_.g, chunk, token);
     const auto rows = layer_.rows(x_.beta, 1, chunk);
     Slots::beta(step)[token] = token < rows.count ? __bfloat162float(*rows.row(token)) : 0.0F;
   }
 
   __device__ void prepare(int step) const {
-    if constexpr (Slots::has_gates) {
+    if constexpr (Slots::by_head) {
       if (group_thread() < 32) put_decays(step);
-      if (Slots::has_queries) Slots::feeding().wait();
+      if (makes_scores) Slots::feeding().wait();
     }
-    if constexpr (Slots::has_queries) put_scores(step);
+    if constexpr (makes_scores) put_scores(step);
   }
   __device__ static void put_decays(int step) {
     float* const b = Slots::sums(step);
@@ -173,7 +199,7 @@ class ChunkFeed {
     using Rows = PanelOperand<PanelsAlong::summed>;
     GroupSums<device_chunk> a;
     begin_products();
-    start_product<d_k / 16>(a, Rows(Slots::q(step).memory), Rows(Slots::k(step).memory), false);
+    start_product<d_k / 16>(a, Rows(Slots::q(step).memory), Rows(Slots::keys_in(step).memory), false);
     commit_products();
     wait_for_products<0>();
     a.arrived();
@@ -182,7 +208,7 @@ class ChunkFeed {
     a.for_each([&](int n, int half, float2& x) {
       const int row = a.row() + 8 * half, column = a.column() + 8 * n;
       x = scale * x;
-      if constexpr (Slots::has_gates) {
+      if constexpr (Slots::by_head) {
         const float* const b = Slots::sums(step);
         x = x * decay_of(float2{b[row] - b[column], b[row] - b[column + 1]});
       }

@@ -36,6 +36,7 @@ class ForwardBlock {
   /// Moves the state over the chunk.
   __device__ void move(int step, PackedTokens& result) {
     const ForwardChunk<Slots> chunk{step};
+    chunk.decays().enter(state_);
     const PackedRows<d_k> x(state_);
     GroupSums<device_chunk> missing, o;
     begin_products();
@@ -63,6 +64,7 @@ class ForwardBlock {
     commit_products();
     wait_for_products<0>();
     state_.arrived();
+    chunk.decays().leave(state_);
     if constexpr (has_output) {
       o.arrived();
       result = PackedTokens(o);
@@ -70,12 +72,11 @@ class ForwardBlock {
       result = written;
     }
   }
-  /// Multiplies o^T from the state by s e^b.
+  /// Multiplies o^T from the state by s e^b, if queries are not scaled.
   __device__ static void scale_output(int step, GroupSums<device_chunk>& o) {
+    if constexpr (Slots::by_channel) return;
     const float scale = power_of_2(log2_scale<d_k>);
-    o.for_each([&](int n, int, float2& x) {
-      x = Slots::has_gates ? x * (scale * token_pair(Slots::head(step), n)) : scale * x;
-    });
+    o.for_each([&](int n, int, float2& x) { x = x * (scale * ChunkDecays<Slots>{step}.head(n)); });
   }
 
   __device__ void keep_state(int step) const {
@@ -133,7 +134,7 @@ cudaError_t launch(cudaStream_t stream, const ForwardResults& out, const ChunkTe
 
 cudaError_t forward_segments(cudaStream_t stream, const ForwardResults& out, const ChunkTensors& x,
                              const float* before, const Segments& cut) {
-  return with_few_gates(cut.shape, [&](auto d_k, auto d_v, auto kind) {
+  return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
     if (out.states != nullptr)
       return launch<d_k(), d_v(), kind(), Leaves::states>(stream, out, x, before, cut);
     if (out.correction != nullptr)

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one matrix of a chunk from which all passes under a delta rule follow, for a gate a head or
-// none: one block of four warps a head and chunk.
+// What the sweeps of a delta rule in segments need of every chunk beside its rows, made for all
+// chunks side by side: one block a head and chunk.
 //
-//   G_ij = k_i . k_j e^{b_i - b_j}, j < i         (I + G B) N~ = -G,   so (I + G B)^{-1} = I + N~ B
-//   the 16 x 16 blocks on the diagonal by substitution, a thread a column
-//   twice, for halves of 16 and of 32:  Y = G_10 + G_10 B_0 N~_00,   N~_10 = -(Y + N~_11 B_1 Y)
+//   a gate a head, none:   N~ of inverse_steps.cuh, with G_ij = k_i . k_j e^{b_i - b_j}, j < i
+//   a gate a channel:      the record GatedRecord, N~ in it; strong chunks level by level
 //
-// G by wgmma, all else in fp32; N~ is rounded to bf16 once. Nothing is divided by beta.
-// Cost: tokens 64 (d_k + 64 / 3) flop a head; k, g, beta read and 8 KiB a chunk written once.
-// Source: "Parallelizing Linear Transformers with the Delta Rule", arXiv 2406.06484 (UT transform).
+// Cost: tokens 64 (d_k + 64 / 3) flop a head, with a gate a channel 64 (2 d_k + 64 / 3); k, g, beta
+// read and 8 KiB a chunk written once, with a gate a channel q too and a record.
 #pragma once
 
 #include "sp_methods/kernels/device/delta/groups/chunk_feed.cuh"
 
 namespace baton {
 
-/// Writes N~ of all chunks, [heads of the call, chunks] tiles as PanelTile<64> has them.
-cudaError_t chunk_inverses(cudaStream_t stream, char* inverses, const ChunkTensors& x, const Chunks& p);
+/// Bytes of what is kept of a chunk.
+inline std::int64_t chunk_bytes(const LayerShape& shape) {
+  if (shape.gate != GateKind::vector) return PanelTile<device_chunk>::bytes;
+  return shape.d_k == 128 ? GatedRecord<128>::bytes : GatedRecord<64>::bytes;
+}
+
+/// Writes N~ or the records of all chunks, [heads of the call, chunks]. Values are not read.
+cudaError_t chunk_inverses(cudaStream_t stream, char* chunks, const ChunkTensors& x, const Chunks& p);
+/// The same with a gate a channel.
+cudaError_t gated_records(cudaStream_t stream, char* chunks, const ChunkTensors& x, const Chunks& p);
 
 }  // namespace baton

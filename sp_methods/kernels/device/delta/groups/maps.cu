@@ -49,6 +49,7 @@ class MapsBlock {
   template <bool has_values>
   __device__ static void move(GroupSums<d_k>& state, int step) {
     const ForwardChunk<Slots> chunk{step};
+    chunk.decays().enter(state);
     GroupSums<device_chunk> missing;
     {
       const PackedRows<d_k> x(state);
@@ -64,6 +65,7 @@ class MapsBlock {
     commit_products();
     wait_for_products<0>();
     state.arrived();
+    chunk.decays().leave(state);
   }
 
   /// Writes M as tiles of the high and the low halves of its numbers.
@@ -106,7 +108,7 @@ __global__ __launch_bounds__(MapsBlock<d_k, d_v, kind>::Slots::threads,
 
 cudaError_t segment_maps(cudaStream_t stream, const SegmentMapsOut& out, const ChunkTensors& x,
                          const Segments& cut) {
-  return with_few_gates(cut.shape, [&](auto d_k, auto d_v, auto kind) {
+  return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
     using Slots = typename MapsBlock<d_k(), d_v(), kind()>::Slots;
     return launch_on_segments<Slots::threads>(stream, cut, Slots::shared_bytes,
                                               segment_maps_kernel<d_k(), d_v(), kind()>, x, out);

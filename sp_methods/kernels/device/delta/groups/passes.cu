@@ -28,7 +28,7 @@ class SegmentsRoom {
     const LayerShape& s = p.shape;
     const std::int64_t heads = p.work.heads(s), chunks = heads * s.chunks(), cut = heads * cut_of(p).count;
     const std::int64_t state = s.d_v * s.d_k, matrix = s.d_k * s.d_k;
-    inverses = take(chunks * PanelTile<device_chunk>::bytes);
+    this->chunks = take(chunks * chunk_bytes(s));
     matrices = take(cut * matrix * 4);
     added = take(cut * state * 4);
     edges = take(cut * std::max(state, matrix) * 4);
@@ -42,7 +42,7 @@ class SegmentsRoom {
   }
   std::int64_t bytes() const { return end_; }
 
-  std::int64_t inverses, matrices, added, edges;
+  std::int64_t chunks, matrices, added, edges;
   std::int64_t added_back = 0, edges_back = 0, states = 0, gradients = 0, missing = 0, z = 0;
 
  private:
@@ -60,7 +60,7 @@ class SegmentCall {
  public:
   SegmentCall(cudaStream_t stream, const DeltaInputs<OnDevice>& in, const Chunks& p, bool has_gradients)
       : stream_(stream), cut_(cut_of(p)), room_(p, has_gradients), in_(in) {
-    code_ = chunk_inverses(stream, at<char>(room_.inverses), tensors(nullptr), p);
+    code_ = chunk_inverses(stream, at<char>(room_.chunks), tensors(nullptr), p);
   }
   cudaError_t code() const { return code_; }
   bool has_one_segment() const { return cut_.count == 1; }
@@ -94,7 +94,7 @@ class SegmentCall {
 
  private:
   ChunkTensors tensors(const Bf16* values) const {
-    return {in_.of.q, in_.of.k, values, in_.of.g, in_.beta, at<char>(room_.inverses)};
+    return {in_.of.q, in_.of.k, values, in_.of.g, in_.beta, at<char>(room_.chunks)};
   }
 
   cudaStream_t stream_;
@@ -106,7 +106,7 @@ class SegmentCall {
 
 }  // namespace
 
-bool runs_in_segments(const Chunks& p) { return p.shape.gate != GateKind::vector && has_warp_groups(); }
+bool runs_in_segments(const Chunks& p) { return has_warp_groups(); }
 
 std::int64_t segments_room(const Chunks& p, bool has_gradients) {
   return SegmentsRoom(p, has_gradients).bytes();

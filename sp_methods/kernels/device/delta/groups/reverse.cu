@@ -37,6 +37,8 @@ class ReverseBlock {
  private:
   /// Moves the gradient before the chunk, and sets Z^T of this group's rows.
   __device__ void move(int step, PackedTokens& z_rows) {
+    const ChunkDecays<Slots> decays{step};
+    decays.leave(gradient_);
     PackedTokens d_o;
     TurnedValues(Slots::values(step)).load(d_o);
     GroupSums<device_chunk> z;
@@ -44,20 +46,18 @@ class ReverseBlock {
     add_inverse(step, z);
     if constexpr (keeps) z_rows = PackedTokens(z);
     PackedTokens writes;
-    const auto head = [&](int n) {
-      return Slots::has_gates ? token_pair(Slots::head(step), n) : float2{1.0F, 1.0F};
-    };
-    pack_scaled(writes, z, [&](int n) { return -1.0F * (token_pair(Slots::beta(step), n) * head(n)); });
-    for_each_pair(d_o, [&](int n, float2& x) { x = x * (power_of_2(log2_scale<d_k>) * head(n)); });
-    if constexpr (Slots::has_gates)
-      ForwardChunk<Slots>::scale(gradient_, Slots::head(step)[device_chunk - 1]);
+    pack_scaled(writes, z, [&](int n) { return -1.0F * (token_pair(Slots::beta(step), n) * decays.head(n)); });
+    if constexpr (!Slots::by_channel)
+      for_each_pair(d_o, [&](int n, float2& x) { x = x * (power_of_2(log2_scale<d_k>) * decays.head(n)); });
+    decays.pass(gradient_);
     begin_products();
     start_product<device_chunk / 16>(gradient_, d_o.of, PanelOperand<Along::outer>(Slots::q(step).memory), true);
-    start_product<device_chunk / 16>(gradient_, writes.of, PanelOperand<Along::outer>(Slots::k(step).memory),
+    start_product<device_chunk / 16>(gradient_, writes.of, PanelOperand<Along::outer>(Slots::keys_in(step).memory),
                                      true);
     commit_products();
     wait_for_products<0>();
     gradient_.arrived();
+    decays.enter(gradient_);
   }
 
   /// Sets dVn^T.
@@ -65,7 +65,7 @@ class ReverseBlock {
     const PackedRows<d_k> x(gradient_);
     GroupSums<device_chunk> of_pairs;
     begin_products();
-    start_product<d_k / 16>(written, x.of, PanelOperand<Along::summed>(Slots::k(step).memory), false);
+    start_product<d_k / 16>(written, x.of, PanelOperand<Along::summed>(Slots::keys_out(step).memory), false);
     start_product<device_chunk / 16>(of_pairs, d_o.of, PanelOperand<Along::outer>(Slots::scores(step).memory),
                                      false);
     commit_products();
@@ -73,7 +73,7 @@ class ReverseBlock {
     written.arrived(), of_pairs.arrived();
 #pragma unroll
     for (int i = 0; i < device_chunk / 4; ++i) {
-      const float2 tail = Slots::has_gates ? token_pair(Slots::tail(step), i / 2) : float2{1.0F, 1.0F};
+      const float2 tail = ChunkDecays<Slots>{step}.tail(i / 2);
       written.c[2 * i] = fmaf(tail.x, written.c[2 * i], of_pairs.c[2 * i]);
       written.c[2 * i + 1] = fmaf(tail.y, written.c[2 * i + 1], of_pairs.c[2 * i + 1]);
     }
@@ -141,7 +141,7 @@ cudaError_t launch(cudaStream_t stream, const ReverseResults& out, const ChunkTe
 
 cudaError_t reverse_segments(cudaStream_t stream, const ReverseResults& out, const ChunkTensors& x,
                              const float* behind, const Segments& cut) {
-  return with_few_gates(cut.shape, [&](auto d_k, auto d_v, auto kind) {
+  return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
     return out.gradients == nullptr ? launch<d_k(), d_v(), kind(), false>(stream, out, x, behind, cut)
                                     : launch<d_k(), d_v(), kind(), true>(stream, out, x, behind, cut);
   });

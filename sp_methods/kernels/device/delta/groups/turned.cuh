@@ -3,10 +3,11 @@
 // X [rows, d_k], values first, in registers, and all products are turned, so that X and the numbers
 // of the tokens are left operands in registers:
 //
-//   V~^T = V^T - (X k^T) e^b          R^T = V~^T + (B V~)^T N~^T
-//   X   <- e^all X + (e^{all-b} B R)^T k
+//   a gate a head:      V~^T = V^T - (X k^T) e^b      X <- e^all X + (e^{all-b} B R)^T k
+//   a gate a channel:   X' = to X    V~^T = V^T - X' k'^T    X <- from (through X' + (B R)^T k")
+//   R^T = V~^T + (B V~)^T N~^T
 //
-// with N~ = -(I + G B)^{-1} G of inverse.cu. Rows are independent, so groups do not meet.
+// with N~ = -(I + G B)^{-1} G of inverse.cuh. Rows are independent, so groups do not meet.
 // Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form).
 #pragma once
 
@@ -108,6 +109,44 @@ class TurnedValues {
   std::uint32_t start_;
 };
 
+/// The decays of a chunk, as sums of products and states take them.
+template <class Slots>
+struct ChunkDecays {
+  static constexpr int d_k = Slots::key_width;
+  int step;
+
+  /// The decays of the tokens of this thread's columns 8 n and on from the chunk's start, or 1.
+  __device__ float2 head(int n) const {
+    return Slots::by_head ? token_pair(Slots::head(step), n) : float2{1.0F, 1.0F};
+  }
+  /// The same to the chunk's end.
+  __device__ float2 tail(int n) const {
+    return Slots::by_head ? token_pair(Slots::tail(step), n) : float2{1.0F, 1.0F};
+  }
+  /// Decays a state to the reference of the chunk's keys.
+  __device__ void enter(GroupSums<d_k>& state) const {
+    if constexpr (Slots::by_channel) scale_columns(state, Slots::to(step));
+  }
+  /// Decays a state from the reference to the chunk's end.
+  __device__ void leave(GroupSums<d_k>& state) const {
+    if constexpr (Slots::by_channel) scale_columns(state, Slots::from(step));
+  }
+  /// Decays a state by what `enter` and `leave` leave out of the chunk's whole decay.
+  __device__ void pass(GroupSums<d_k>& state) const {
+    if constexpr (Slots::by_channel) scale_columns(state, Slots::through(step));
+    if constexpr (Slots::by_head) {
+      const float factor = Slots::head(step)[device_chunk - 1];
+#pragma unroll
+      for (float& x : state.c) x *= factor;
+    }
+  }
+
+ private:
+  __device__ static void scale_columns(GroupSums<d_k>& state, const float* factors) {
+    state.for_each([&](int n, int, float2& x) { x = x * token_pair(factors, n); });
+  }
+};
+
 /// The products of a chunk that move a state over it, from left to right.
 template <class Slots>
 struct ForwardChunk {
@@ -115,11 +154,12 @@ struct ForwardChunk {
   static constexpr int d_k = Slots::key_width;
   int step;
 
+  __device__ ChunkDecays<Slots> decays() const { return {step}; }
   __device__ PanelOperand<Along::summed> keys() const {
-    return PanelOperand<Along::summed>(Slots::k(step).memory);
+    return PanelOperand<Along::summed>(Slots::keys_in(step).memory);
   }
 
-  /// Turns x = X k^T into R^T. Rows of a matrix have no values.
+  /// Turns x = X k'^T into R^T. Rows of a matrix have no values.
   template <bool has_values>
   __device__ void set_missing(GroupSums<device_chunk>& x) const {
     PackedTokens values;
@@ -127,8 +167,7 @@ struct ForwardChunk {
 #pragma unroll
     for (int i = 0; i < device_chunk / 4; ++i) {
       const float2 own = has_values ? unpacked_pair(values.of[i / 4][i % 4]) : float2{0.0F, 0.0F};
-      const float2 decay = Slots::has_gates ? token_pair(Slots::head(step), i / 4 * 2 + i % 4 / 2)
-                                            : float2{1.0F, 1.0F};
+      const float2 decay = decays().head(i / 2);
       x.c[2 * i] = own.x - decay.x * x.c[2 * i];
       x.c[2 * i + 1] = own.y - decay.y * x.c[2 * i + 1];
     }
@@ -141,23 +180,16 @@ struct ForwardChunk {
     x.arrived();
   }
 
-  /// Starts X <- e^all X + (e^{all-b} B R)^T k, where `written` has room for the operand.
+  /// Starts what moves the state over the chunk; `written` has room for the operand. The state
+  /// leaves the chunk when that is complete.
   __device__ void start_move(GroupSums<d_k>& state, PackedTokens& written,
                              const GroupSums<device_chunk>& missing) const {
-    pack_scaled(written, missing, [&](int n) {
-      const float2 beta = token_pair(Slots::beta(step), n);
-      return Slots::has_gates ? beta * token_pair(Slots::tail(step), n) : beta;
-    });
-    if constexpr (Slots::has_gates) scale(state, Slots::head(step)[device_chunk - 1]);
+    pack_scaled(written, missing,
+                [&](int n) { return token_pair(Slots::beta(step), n) * decays().tail(n); });
+    decays().pass(state);
     begin_products();
-    start_product<device_chunk / 16>(state, written.of, PanelOperand<Along::outer>(Slots::k(step).memory),
-                                     true);
-  }
-
-  template <int columns>
-  __device__ static void scale(GroupSums<columns>& sums, float factor) {
-#pragma unroll
-    for (float& x : sums.c) x *= factor;
+    start_product<device_chunk / 16>(state, written.of,
+                                     PanelOperand<Along::outer>(Slots::keys_out(step).memory), true);
   }
 };
 
