@@ -28,45 +28,6 @@ __device__ inline float2 sum_over_rows(float2 x) {
   return x;
 }
 
-/// The gradients of a chunk's strengths, beside which `Memory` has those of its other inputs.
-template <int d_v, class Memory>
-struct StrengthGradients {
-  /// Sets the sums of Z (.) R over 16 values, for dbeta.
-  __device__ static void put() {
-    constexpr int pieces = d_v / 16, tokens = d_v / 4;
-    const int piece = warp() % pieces, first = warp() / pieces * tokens;
-    Sums<1, d_v / 64> z;
-    z.clear();
-    add_product<device_chunk / 16>(z, left_operand<RowsAre::summed>(Memory::dv(), 16 * piece),
-                                   right_operand<RowsAre::summed>(Memory::g(), first));
-    const SumsPlace<Bf16Tile<device_chunk>> place(16 * piece, first);
-#pragma unroll
-    for (int n = 0; n < d_v / 32; ++n) {
-      float2 sum{0.0F, 0.0F};
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int at = place.at(0, half, n);
-        const float2 minus{z.c[0][n][2 * half], z.c[0][n][2 * half + 1]};
-        sum = sum + (Memory::d_written().pair(at) - minus) * Memory::missing().pair(at);
-      }
-      sum = sum_over_rows(sum);
-      if (lane() < 4)
-        *reinterpret_cast<float2*>(Memory::strengths() + piece * device_chunk + first + 8 * n + 2 * lane()) =
-            sum;
-    }
-  }
-
-  /// Writes dbeta, behind a barrier.
-  __device__ static void write(const HeadRows<Bf16>& dbeta) {
-    const int token = static_cast<int>(threadIdx.x);
-    if (token >= dbeta.count) return;
-    float sum = 0.0F;
-#pragma unroll
-    for (int piece = 0; piece < d_v / 16; ++piece) sum += Memory::strengths()[piece * device_chunk + token];
-    *dbeta.row(token) = __float2bfloat16(sum);
-  }
-};
-
 /// Sets a warp's part of the sum over keys of k (.) y, without token `last`: what a chunk's last
 /// token writes passes no gate in it, and is larger than all of dg where gates are strong.
 template <int d_k>

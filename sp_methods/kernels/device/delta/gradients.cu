@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// All gradients of one chunk under a delta rule, from the state S before it, the gradient D behind
-// it, what the writes lacked (R) and the gradient of the writes (dVn): one block a head and chunk.
+// One block of sixteen warps a head and chunk. For one gate a channel rows are scaled to a
+// reference of the chunk's gates: with q' = s q e^{b-r}, k' = k e^{b-r}, k" = k e^{r-b}, to = e^r
+// and from = e^{all-r},
 //
-//   dv = T^T dVn           Z = dVn - G^T dv          dbeta = rowsum(Z (.) R)        Vn = B R
-//   dA = tril_{-1}(dO Vn^T),  own = s diag(dO Vn^T)  dG = -tril_{-1}(dv Vn^T)
-//   X  = to (dO S)   + dA k"
-//   Yl = -to (dv S)  + dG k"                         then gradient_rows.cuh
-//   Yr = from (Vn D) + dA^T q' + dG^T k'
-//   what passes the right edge, for dg:  gamma colsum(S (.) D) + sum over u of k" (from (Vn D))
+//   dA = tril_{-1}(dO R^T B)        dG = -tril_{-1}(B Z R^T B)
+//   X  = to (dO S)     + dA k"
+//   Yl = -to (B Z S)   + dG k"                        then gradient_rows.cuh
+//   Yr = from (B R D)  + dA^T q' + dG^T k'
+//   what passes the right edge, for dg:  gamma colsum(S (.) D) + sum over u of k" (from (B R D))
 //
-// Pairs that do not pass a gate stand in dg's sum twice with the same rounded factors and cancel to
-// fp32 accuracy. Where the gate is one a head or none, rows are plain, dA and dG are decayed
-// instead (scaling.cuh), and what S and D give is scaled by rows. A strong chunk's pairs are
-// products level by level (strong_pairs.cuh).
-// Cost: tokens (6 d_k d_v + 64 (8 d_k + 6 d_v)) flop a head; q, k, g, dO, S, D, R, dVn read, dq,
-// dk, dv, dg, dbeta written once.
-// Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form), differentiated.
-#include "sp_methods/kernels/device/delta/factors.cuh"
-#include "sp_methods/kernels/device/delta/forward_sweep.cuh"
+// Where the gate is one a head or none, rows are plain, dA and dG are decayed instead
+// (scaling.cuh), and what S and D give is scaled by rows. A strong chunk's pairs are products level
+// by level (strong_pairs.cuh).
 #include "sp_methods/kernels/device/delta/gradient_rows.cuh"
-#include "sp_methods/kernels/device/delta/reverse_sweep.cuh"
+#include "sp_methods/kernels/device/delta/gradients.cuh"
+#include "sp_methods/kernels/device/delta/value_gradients.cuh"
 
 namespace baton {
 namespace {
@@ -29,11 +24,10 @@ class ChunkGradients {
  public:
   using Memory = DeltaGradientMemory<d_k, d_v, kind>;
   using Walk = GateWalk<kind, d_k>;
-  using Strengths = StrengthGradients<d_v, Memory>;
   static constexpr bool by_channel = kind == GateKind::vector;
 
   __device__ ChunkGradients(const DeviceLayer& layer, const DeltaGradients::Operands<OnDevice>& x,
-                            const ChunkInWorkspace<d_k, d_v>& kept)
+                            const SweptChunks& kept)
       : layer_(layer),
         x_(x),
         kept_(kept),
@@ -45,9 +39,8 @@ class ChunkGradients {
     wait_for_copies<0>();
     __syncthreads();
     const bool strong = scale();
-    put_values();
     __syncthreads();
-    Strengths::put();
+    write_values();
     put_pair_gradients();
     set_sums_of_states(strong);
     put_passing();
@@ -57,7 +50,6 @@ class ChunkGradients {
       commit_copies();
     }
     if (!strong) add_pairs();
-    Strengths::write(layer_.rows(x_.out.dbeta, 1, chunk_));
     if constexpr (by_channel) put_sums_of_gates();
     __syncthreads();
     write_rows(strong);
@@ -73,17 +65,19 @@ class ChunkGradients {
     keys.load(Memory::keys_in(), x_.in.of.k, chunk_);
     if constexpr (by_channel) keys.load(Memory::keys_out(), x_.in.of.k, chunk_);
     Memory::gates().load(layer_, keys, x_.in.of.g, chunk_);
-    layer_.template loader<d_v>().load(Memory::d_o(), x_.d_o, chunk_);
-    copy_tile_async<Memory::value_bytes>(Memory::missing().memory, kept_.missing);
-    copy_tile_async<Memory::value_bytes>(Memory::d_written().memory, kept_.d_written);
-    copy_tile_async<Memory::pair_bytes>(Memory::t().memory, kept_.record.t().memory);
-    copy_tile_async<Memory::pair_bytes>(Memory::g().memory, kept_.record.g().memory);
-    DensePlaces<d_k, d_v>::load_async(Memory::state(), kept_.state);
-    DensePlaces<d_k, d_v>::load_async(Memory::gradient(), kept_.gradient);
+    const auto values = layer_.template loader<d_v>();
+    values.load(Memory::d_o(), x_.d_o, chunk_);
+    values.load(Memory::missing(), kept_.missing, chunk_);
+    values.load(Memory::z(), kept_.z, chunk_);
+    const std::int64_t state =
+        (static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk_) * d_v * d_k;
+    DensePlaces<d_k, d_v>::load_async(Memory::state(), kept_.states + state);
+    DensePlaces<d_k, d_v>::load_async(Memory::gradient(), kept_.gradients + state);
     commit_copies();
-    const int i = static_cast<int>(threadIdx.x);
-    if (i < device_chunk) Memory::beta()[i] = kept_.record.beta()[i];
-    if (i < d_k) Memory::to()[i] = kept_.record.to()[i], Memory::from()[i] = kept_.record.from()[i];
+    const int token = static_cast<int>(threadIdx.x);
+    if (token >= device_chunk) return;
+    const auto beta = layer_.rows(x_.in.beta, 1, chunk_);
+    Memory::beta()[token] = token < beta.count ? __bfloat162float(*beta.row(token)) : 0.0F;
   }
 
   /// Scales the rows for one gate a channel. Returns true if the chunk is strong.
@@ -91,23 +85,26 @@ class ChunkGradients {
     if constexpr (by_channel) {
       return scale_by_channel(
           ScaledChunk<kind, d_k>{Memory::q(), Memory::keys_in(), Memory::keys_out(), Memory::gates()},
-          [](const Walk&, bool) {});
+          [](const Walk& walk, bool strong) {
+            if (!walk.is_first_lane()) return;
+            const float2 one{1.0F, 1.0F};
+            const auto put = [&](float* into, float2 x) {
+              *reinterpret_cast<float2*>(into + walk.channel) = x;
+            };
+            put(Memory::to(), strong ? one : decay_of(walk.middle));
+            put(Memory::from(), strong ? one : decay_of(walk.all - walk.middle));
+            put(Memory::gamma(), decay_of(walk.all));
+          });
     } else {
       if (warp() == 0) sum_gates_of_head(Memory::sums(), Memory::gates());
       return false;
     }
   }
 
-  /// Sets dv = T^T dVn.
-  __device__ void put_values() const {
-    const int first = warp_column() * (d_v / 4);
-    Sums<1, d_v / 64> dv;
-    dv.clear();
-    add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::t(), row()),
-                                   right_operand<RowsAre::outer>(Memory::d_written(), first), warp_row(), 4);
-    put_sums(Memory::dv(), row(), first, dv);
-    auto rows = layer_.rows(x_.out.of.dv, d_v, chunk_);
-    store_sums(HeadRows<Bf16>{rows.row(row()) + first, rows.stride, rows.count - row()}, dv);
+  __device__ void write_values() const {
+    const ValueGradients into{layer_.rows(x_.out.of.dv, d_v, chunk_), layer_.rows(x_.out.dbeta, 1, chunk_)};
+    into.write<d_v, tile_threads>(static_cast<int>(threadIdx.x), Memory::z(), Memory::missing(),
+                                  Memory::beta());
   }
 
   /// Sets dA and dG below the diagonal, and `own` on the diagonal.
@@ -117,17 +114,17 @@ class ChunkGradients {
     Sums<1, 1> queries, keys;
     queries.clear();
     keys.clear();
-    const auto missing = right_operand<RowsAre::summed>(Memory::missing(), first);
+    const auto missing = right_operand<RowsAre::outer>(Memory::missing(), first);
     add_products(product<d_v / 16>(queries, left_operand<RowsAre::outer>(Memory::d_o(), row()), missing),
-                 product<d_v / 16>(keys, left_operand<RowsAre::outer>(Memory::dv(), row()), missing));
+                 product<d_v / 16>(keys, left_operand<RowsAre::outer>(Memory::z(), row()), missing));
     const float scale = power_of_2(log2_scale<d_k>);
     queries.for_each([&](int r, int c, float2& x) {
       x = x * *reinterpret_cast<const float2*>(Memory::beta() + first + c);
       if (row() + r == first + c) Memory::own()[row() + r] = scale * x.x;
       if (row() + r == first + c + 1) Memory::own()[row() + r] = scale * x.y;
     });
-    keys.for_each([&](int, int c, float2& x) {
-      x = -1.0F * (x * *reinterpret_cast<const float2*>(Memory::beta() + first + c));
+    keys.for_each([&](int r, int c, float2& x) {
+      x = -Memory::beta()[row() + r] * (x * *reinterpret_cast<const float2*>(Memory::beta() + first + c));
     });
     if constexpr (!by_channel) {
       decay_piece(queries, Memory::sums(), row(), first, scale);
@@ -142,8 +139,8 @@ class ChunkGradients {
     sums_.queries.clear(), sums_.later.clear(), sums_.earlier.clear();
     const auto state = right_operand<RowsAre::summed>(Memory::state(), column());
     add_products(product<d_v / 16>(sums_.queries, left_operand<RowsAre::outer>(Memory::d_o(), row()), state),
-                 product<d_v / 16>(sums_.later, left_operand<RowsAre::outer>(Memory::dv(), row()), state));
-    add_product<d_v / 16>(sums_.earlier, left_operand<RowsAre::summed>(Memory::missing(), row()),
+                 product<d_v / 16>(sums_.later, left_operand<RowsAre::outer>(Memory::z(), row()), state));
+    add_product<d_v / 16>(sums_.earlier, left_operand<RowsAre::outer>(Memory::missing(), row()),
                           right_operand<RowsAre::summed>(Memory::gradient(), column()));
     const float scale = power_of_2(log2_scale<d_k>), all = Memory::sums()[device_chunk - 1];
     const auto edge = [&](float* decays, int c) {
@@ -153,7 +150,8 @@ class ChunkGradients {
       x = by_channel ? x * edge(Memory::to(), c) : scale * decay_of(Memory::sums()[row() + r]) * x;
     });
     sums_.later.for_each([&](int r, int c, float2& x) {
-      x = by_channel ? -1.0F * (x * edge(Memory::to(), c)) : -decay_of(Memory::sums()[row() + r]) * x;
+      x = -Memory::beta()[row() + r] * x;
+      x = by_channel ? x * edge(Memory::to(), c) : decay_of(Memory::sums()[row() + r]) * x;
     });
     sums_.earlier.for_each([&](int r, int c, float2& x) {
       x = Memory::beta()[row() + r] * x;
@@ -174,8 +172,10 @@ class ChunkGradients {
       const int at = Bf16Tile<d_k>::offset(value, channel);
       sum = sum + Memory::state().pair(at) * Memory::gradient().pair(at);
     }
-    *reinterpret_cast<float2*>(Memory::passing() + part * d_k + channel) =
-        *reinterpret_cast<const float2*>(kept_.record.gamma() + channel) * sum;
+    const float over_chunk = decay_of(Memory::sums()[device_chunk - 1]);
+    const float2 gamma = by_channel ? *reinterpret_cast<const float2*>(Memory::gamma() + channel)
+                                    : float2{over_chunk, over_chunk};
+    *reinterpret_cast<float2*>(Memory::passing() + part * d_k + channel) = gamma * sum;
   }
 
   /// Adds the pairs within the chunk to X, Yl and Yr.
@@ -237,7 +237,7 @@ class ChunkGradients {
 
   const DeviceLayer& layer_;
   const DeltaGradients::Operands<OnDevice>& x_;
-  const ChunkInWorkspace<d_k, d_v>& kept_;
+  const SweptChunks& kept_;
   int chunk_;
   QueryKeyRows rows_;
   KeyGradientSums<d_k> sums_;
@@ -246,34 +246,19 @@ class ChunkGradients {
 template <int d_k, int d_v, GateKind kind>
 __global__ __launch_bounds__(tile_threads, 1) void delta_gradients_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ DeltaGradients::Operands<OnDevice> x,
-    char* workspace, const __grid_constant__ DeltaRoom room) {
-  const ChunkInWorkspace<d_k, d_v> kept(workspace, room, layer.chunks());
+    const __grid_constant__ SweptChunks kept) {
   ChunkGradients<d_k, d_v, kind>(layer, x, kept).run();
 }
 
-cudaError_t delta_gradients(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
-                            const Chunks& p) {
-  if (runs_in_segments(p)) return delta_gradients_in_segments(stream, x, p);
-  const DeltaRoom room(p, true);
-  char* const memory = delta_workspace();
-  auto* const states = reinterpret_cast<Bf16*>(memory + room.states);
-  auto* const gradients = reinterpret_cast<Bf16*>(memory + room.gradients);
-  const ReverseSweepOperands back{
-      .d_o = x.d_o, .after = x.after, .gradients = gradients, .d_written = memory + room.d_written};
-  cudaError_t code = delta_factors(stream, memory, x.in, p, {.queries = true, .gradients = true});
-  if (code == cudaSuccess)
-    code = forward_sweep(stream, {.states = states, .missing = memory + room.missing}, memory, x.before, p);
-  if (code == cudaSuccess) code = reverse_sweep(stream, back, memory, p);
-  if (code != cudaSuccess) return code;
+}  // namespace
+
+cudaError_t delta_gradients_by_sixteen_warps(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
+                                             const SweptChunks& kept, const Chunks& p) {
   const Segments chunks{p.shape, p.work, (p.shape.tokens + device_chunk - 1) / device_chunk, Dtype::bf16};
   return with_constants(p.shape, [&](auto d_k, auto d_v, auto kind) {
     return launch_on_segments(stream, chunks, DeltaGradientMemory<d_k(), d_v(), kind()>::shared_bytes,
-                              delta_gradients_kernel<d_k(), d_v(), kind()>, x, memory, room);
+                              delta_gradients_kernel<d_k(), d_v(), kind()>, x, kept);
   });
 }
 
-const RegisteredCudaKernel registered =
-    device_body<DeltaGradients>(delta_gradients, nullptr, lacks_delta_room_of_gradients);
-
-}  // namespace
 }  // namespace baton

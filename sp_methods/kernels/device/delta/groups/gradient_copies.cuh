@@ -13,24 +13,9 @@
 #include "sp_methods/kernels/device/delta/groups/gradient_room.cuh"
 #include "sp_methods/kernels/device/delta/groups/gradients.cuh"
 #include "sp_methods/kernels/device/delta/scaling.cuh"
+#include "sp_methods/kernels/device/delta/value_gradients.cuh"
 
 namespace baton {
-
-/// A lane's sum of products of the bf16 numbers in 16 bytes.
-__device__ inline float product_of_units(const uint4& x, const uint4& y) {
-  const float2 sum = unpacked_pair(x.x) * unpacked_pair(y.x) + unpacked_pair(x.y) * unpacked_pair(y.y) +
-                     unpacked_pair(x.z) * unpacked_pair(y.z) + unpacked_pair(x.w) * unpacked_pair(y.w);
-  return sum.x + sum.y;
-}
-
-/// The bf16 numbers in 16 bytes, each times a factor.
-__device__ inline uint4 scaled_unit(float factor, const uint4& x) {
-  const auto scaled = [factor](std::uint32_t pair) {
-    const float2 y = factor * unpacked_pair(pair);
-    return packed_pair(y.x, y.y);
-  };
-  return {scaled(x.x), scaled(x.y), scaled(x.z), scaled(x.w)};
-}
 
 template <int d_k, int d_v, GateKind kind>
 class DeltaGradientCopies {
@@ -128,25 +113,12 @@ class DeltaGradientCopies {
     if constexpr (kind == GateKind::scalar) sum_gates_of_head(Room::sums(step), x.gate);
   }
 
-  /// Writes dv and dbeta. Lanes along a row have 16 bytes of it each.
+  /// Writes dv and dbeta.
   __device__ void write_values(int step) const {
-    constexpr int units = d_v / 8, apart = group_threads / units;
     const HeadChunk at = walk_.at(step);
-    const auto dv = layer_.rows(x_.out.of.dv, d_v, at.chunk, at.head);
-    const auto dbeta = layer_.rows(x_.out.dbeta, 1, at.chunk, at.head);
-    const int first = group_thread() / units, column = group_thread() % units * 8;
-    const int place = Room::Values::offset(first, column);
-#pragma unroll 4
-    for (int row = first; row < device_chunk; row += apart) {
-      const int unit = place + (row - first) * Room::Values::row_bytes;
-      const uint4 z = *reinterpret_cast<const uint4*>(Room::z(step).memory + unit);
-      float sum = product_of_units(z, *reinterpret_cast<const uint4*>(Room::missing(step).memory + unit));
-#pragma unroll
-      for (int over = units / 2; over > 0; over /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, over);
-      if (row >= dv.count) continue;
-      *reinterpret_cast<uint4*>(dv.row(row) + column) = scaled_unit(Room::beta(step)[row], z);
-      if (column == 0) *dbeta.row(row) = __float2bfloat16(sum);
-    }
+    const ValueGradients into{layer_.rows(x_.out.of.dv, d_v, at.chunk, at.head),
+                              layer_.rows(x_.out.dbeta, 1, at.chunk, at.head)};
+    into.write<d_v, group_threads>(group_thread(), Room::z(step), Room::missing(step), Room::beta(step));
   }
 
   /// Sets each warp's part of <S, D>, whose tiles have one layout.
