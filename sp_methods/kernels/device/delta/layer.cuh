@@ -31,7 +31,6 @@
 #pragma once
 
 #include "sp_methods/kernels/delta.hpp"
-#include "sp_methods/kernels/device/delta/groups/passes.cuh"
 #include "sp_methods/kernels/device/gla/layer.cuh"
 #include "sp_methods/kernels/device/workspace.cuh"
 
@@ -131,15 +130,6 @@ inline Refusal lacks_workspace(std::int64_t bytes) {
     return error.what();
   }
 }
-
-/// Bytes of the workspace that a call needs.
-inline std::int64_t delta_room(const Chunks& p, bool has_gradients) {
-  return runs_in_segments(p) ? segments_room(p, has_gradients) : DeltaRoom(p, has_gradients).end;
-}
-/// Makes room for a call without gradients, and returns the reason if that is impossible.
-inline Refusal lacks_delta_room(const Chunks& p) { return lacks_workspace(delta_room(p, false)); }
-/// Makes room for a call of gradients, and returns the reason if that is impossible.
-inline Refusal lacks_delta_room_of_gradients(const Chunks& p) { return lacks_workspace(delta_room(p, true)); }
 
 /// The workspace that all calls of a process share.
 inline char* delta_workspace() { return reinterpret_cast<char*>(Workspace::shared().get()); }

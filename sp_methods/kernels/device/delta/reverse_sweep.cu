@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sp_methods/kernels/device/delta/factors.cuh"
 #include "sp_methods/kernels/device/delta/reverse_sweep.cuh"
 #include "sp_methods/kernels/device/delta/sweep.cuh"
 
@@ -199,19 +198,4 @@ cudaError_t reverse_sweep(cudaStream_t stream, const ReverseSweepOperands& x, ch
                                   : sweep_of<ChunkRule::low_rank>(stream, x, records, p);
 }
 
-namespace {
-
-cudaError_t delta_state_gradients(cudaStream_t stream, const DeltaStateGradients::Operands<OnDevice>& x,
-                                  const Chunks& p) {
-  if (runs_in_segments(p)) return delta_state_gradients_in_segments(stream, x, p);
-  char* const records = delta_workspace();
-  const cudaError_t code = delta_factors(stream, records, x.in, p, {.queries = true});
-  if (code != cudaSuccess) return code;
-  return reverse_sweep(stream, {.d_o = x.d_o, .map_state = x.map_state}, records, p);
-}
-
-const RegisteredCudaKernel registered =
-    device_body<DeltaStateGradients>(delta_state_gradients, nullptr, lacks_delta_room);
-
-}  // namespace
 }  // namespace baton

@@ -55,6 +55,11 @@ Element* at(std::int64_t offset) {
   return reinterpret_cast<Element*>(delta_workspace() + offset);
 }
 
+Refusal lacks_room(const Chunks& p, bool has_gradients) {
+  if (Refusal lack = lacks_workspace(SegmentsRoom(p, has_gradients).bytes())) return lack;
+  return has_warp_groups() ? Refusal{} : "kernels of delta rules need a program that is built for 90a";
+}
+
 /// The kernels of one call, in order on its stream; after an error nothing more is launched.
 class SegmentCall {
  public:
@@ -104,15 +109,7 @@ class SegmentCall {
   cudaError_t code_;
 };
 
-}  // namespace
-
-bool runs_in_segments(const Chunks& p) { return has_warp_groups(); }
-
-std::int64_t segments_room(const Chunks& p, bool has_gradients) {
-  return SegmentsRoom(p, has_gradients).bytes();
-}
-
-cudaError_t delta_map_in_segments(cudaStream_t stream, const DeltaMap::Operands<OnDevice>& x,
+cudaError_t delta_map(cudaStream_t stream, const DeltaMap::Operands<OnDevice>& x,
                                   const Chunks& p) {
   SegmentCall call(stream, x.in, p, false);
   const bool has_values = x.map_state != nullptr;
@@ -122,14 +119,14 @@ cudaError_t delta_map_in_segments(cudaStream_t stream, const DeltaMap::Operands<
   return call.code();
 }
 
-cudaError_t delta_output_in_segments(cudaStream_t stream, const DeltaOutput::Operands<OnDevice>& x,
+cudaError_t delta_output(cudaStream_t stream, const DeltaOutput::Operands<OnDevice>& x,
                                      const Chunks& p) {
   SegmentCall call(stream, x.in, p, false);
   call.sweep({.o = x.o}, call.edges_from(x.incoming), x.in.of.v);
   return call.code();
 }
 
-cudaError_t delta_correction_in_segments(cudaStream_t stream, const DeltaCorrection::Operands<OnDevice>& x,
+cudaError_t delta_correction(cudaStream_t stream, const DeltaCorrection::Operands<OnDevice>& x,
                                          const Chunks& p) {
   SegmentCall call(stream, x.in, p, false);
   call.make_maps(false);
@@ -138,7 +135,7 @@ cudaError_t delta_correction_in_segments(cudaStream_t stream, const DeltaCorrect
   return call.code();
 }
 
-cudaError_t delta_state_gradients_in_segments(cudaStream_t stream,
+cudaError_t delta_state_gradients(cudaStream_t stream,
                                               const DeltaStateGradients::Operands<OnDevice>& x,
                                               const Chunks& p) {
   SegmentCall call(stream, x.in, p, false);
@@ -149,7 +146,7 @@ cudaError_t delta_state_gradients_in_segments(cudaStream_t stream,
   return call.code();
 }
 
-cudaError_t delta_gradients_in_segments(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
+cudaError_t delta_gradients(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
                                         const Chunks& p) {
   SegmentCall call(stream, x.in, p, true);
   const SegmentsRoom& room = call.room();
@@ -170,5 +167,18 @@ cudaError_t delta_gradients_in_segments(cudaStream_t stream, const DeltaGradient
   if (call.code() != cudaSuccess) return call.code();
   return delta_gradients_of_chunks(stream, x, {states, gradients, missing, z}, p);
 }
+
+const RegisteredCudaKernel registered[]{
+    device_body<DeltaMap>(delta_map, nullptr, lacks_delta_room),
+    device_body<DeltaOutput>(delta_output, nullptr, lacks_delta_room),
+    device_body<DeltaCorrection>(delta_correction, nullptr, lacks_delta_room),
+    device_body<DeltaStateGradients>(delta_state_gradients, nullptr, lacks_delta_room),
+    device_body<DeltaGradients>(delta_gradients, nullptr, lacks_delta_room_of_gradients),
+};
+
+}  // namespace
+
+Refusal lacks_delta_room(const Chunks& p) { return lacks_room(p, false); }
+Refusal lacks_delta_room_of_gradients(const Chunks& p) { return lacks_room(p, true); }
 
 }  // namespace baton

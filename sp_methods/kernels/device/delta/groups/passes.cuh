@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both passes under a delta rule with a gate a head or none, on warp groups: a head's chunks are cut
-// into segments, whose maps are composed exactly.
+// The device bodies of both passes under a delta rule, on warp groups: a head's chunks are cut into
+// segments, whose maps are composed exactly.
 //
-//   N~ of every chunk (inverse.cu)
+//   N~ or the record of every chunk (inverse.cuh)
 //   map:               maps of segments, scan
 //   output:            maps, scan from what comes in, sweep of every segment from its edge
 //   correction:        the same from the identity, without values
@@ -18,21 +18,10 @@
 
 namespace baton {
 
-/// True if a layer's passes run on warp groups, on this device as the program is built.
-bool runs_in_segments(const Chunks& p);
-
-/// Bytes of the workspace that a call in segments needs.
-std::int64_t segments_room(const Chunks& p, bool has_gradients);
-
-cudaError_t delta_map_in_segments(cudaStream_t stream, const DeltaMap::Operands<OnDevice>& x, const Chunks& p);
-cudaError_t delta_output_in_segments(cudaStream_t stream, const DeltaOutput::Operands<OnDevice>& x,
-                                     const Chunks& p);
-cudaError_t delta_correction_in_segments(cudaStream_t stream, const DeltaCorrection::Operands<OnDevice>& x,
-                                         const Chunks& p);
-cudaError_t delta_state_gradients_in_segments(cudaStream_t stream,
-                                              const DeltaStateGradients::Operands<OnDevice>& x,
-                                              const Chunks& p);
-cudaError_t delta_gradients_in_segments(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
-                                        const Chunks& p);
+/// Makes room in the workspace for a call without gradients, and returns the reason if it cannot
+/// run here.
+Refusal lacks_delta_room(const Chunks& p);
+/// The same for a call of gradients.
+Refusal lacks_delta_room_of_gradients(const Chunks& p);
 
 }  // namespace baton

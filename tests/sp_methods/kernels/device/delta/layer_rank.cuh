@@ -6,7 +6,8 @@
 
 #include <memory>
 
-#include "sp_methods/kernels/device/delta/layer.cuh"
+#include "sp_methods/kernels/delta.hpp"
+#include "sp_methods/kernels/device/delta/groups/passes.cuh"
 #include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
 
 namespace baton {

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device bodies of the forward pass under a delta rule: each makes the records of all chunks
-// and sweeps over them.
+// The device body that adds what the incoming state gives: the state once, as bf16; for each chunk of
+// a run  o += C X^T, one block a head and run of chunks.
 //
-//   map:          rows of values from zero, rows of the matrix from the identity
-//   output:       rows of values from the incoming state
-//   correction:   rows from the identity without values; their output is the correction
-//   correct:      the state once, as bf16; for each chunk of a run:  o += C X^T, one block a head
-//                 and run of chunks
-//
-// Cost: that of delta_factors and of forward_sweep; to correct, 2 tokens d_k d_v flop a head.
-#include "sp_methods/kernels/device/delta/factors.cuh"
-#include "sp_methods/kernels/device/delta/forward_sweep.cuh"
+// Cost: 2 tokens d_k d_v flop a head; C and o read, o written once.
+#include "sp_methods/kernels/delta.hpp"
+#include "sp_methods/kernels/device/gla/layer.cuh"
 
 namespace baton {
 namespace {
@@ -58,31 +52,6 @@ __global__ __launch_bounds__(tile_threads, 1) void delta_correct_kernel(
   }
 }
 
-/// Writes the records in the workspace, then sweeps over them.
-cudaError_t sweep(cudaStream_t stream, const ForwardSweepOutputs& out, const DeltaInputs<OnDevice>& in,
-                  const float* incoming, const Chunks& p) {
-  char* const records = delta_workspace();
-  const RecordParts parts{.queries = out.o != nullptr || out.correction != nullptr};
-  const cudaError_t code = delta_factors(stream, records, in, p, parts);
-  return code == cudaSuccess ? forward_sweep(stream, out, records, incoming, p) : code;
-}
-
-cudaError_t delta_map(cudaStream_t stream, const DeltaMap::Operands<OnDevice>& x, const Chunks& p) {
-  if (runs_in_segments(p)) return delta_map_in_segments(stream, x, p);
-  return sweep(stream, {.map_state = x.map_state, .map_matrix = x.map_matrix}, x.in, nullptr, p);
-}
-
-cudaError_t delta_output(cudaStream_t stream, const DeltaOutput::Operands<OnDevice>& x, const Chunks& p) {
-  if (runs_in_segments(p)) return delta_output_in_segments(stream, x, p);
-  return sweep(stream, {.o = x.o}, x.in, x.incoming, p);
-}
-
-cudaError_t delta_correction(cudaStream_t stream, const DeltaCorrection::Operands<OnDevice>& x,
-                             const Chunks& p) {
-  if (runs_in_segments(p)) return delta_correction_in_segments(stream, x, p);
-  return sweep(stream, {.correction = x.correction}, x.in, nullptr, p);
-}
-
 cudaError_t delta_correct(cudaStream_t stream, const DeltaCorrect::Operands<OnDevice>& x, const Chunks& p) {
   if (x.incoming == nullptr) return cudaSuccess;
   const std::int64_t chunks = (p.shape.tokens + device_chunk - 1) / device_chunk;
@@ -93,12 +62,7 @@ cudaError_t delta_correct(cudaStream_t stream, const DeltaCorrect::Operands<OnDe
   });
 }
 
-const RegisteredCudaKernel registered[]{
-    device_body<DeltaMap>(delta_map, nullptr, lacks_delta_room),
-    device_body<DeltaOutput>(delta_output, nullptr, lacks_delta_room),
-    device_body<DeltaCorrection>(delta_correction, nullptr, lacks_delta_room),
-    device_body<DeltaCorrect>(delta_correct),
-};
+const RegisteredCudaKernel registered = device_body<DeltaCorrect>(delta_correct);
 
 }  // namespace
 }  // namespace baton
