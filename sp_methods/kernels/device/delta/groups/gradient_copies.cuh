@@ -9,9 +9,9 @@
 // Cost: about 70 copies of 16 bytes a thread and chunk.
 #pragma once
 
+#include "sp_methods/kernels/device/delta/gradients.cuh"
 #include "sp_methods/kernels/device/delta/groups/chunk_walk.cuh"
 #include "sp_methods/kernels/device/delta/groups/gradient_room.cuh"
-#include "sp_methods/kernels/device/delta/groups/gradients.cuh"
 #include "sp_methods/kernels/device/delta/scaling.cuh"
 #include "sp_methods/kernels/device/delta/value_gradients.cuh"
 

@@ -222,9 +222,10 @@ class DeltaGradientProducts {
       return x + __shfl_xor_sync(0xffffffffU, x, 2);
     };
     const float2 all{of_row(terms.x), of_row(terms.y)}, given{of_row(leaving.x), of_row(leaving.y)};
+    float *const into = Room::terms(group()), *const into_given = Room::leaving(group());
     if ((group_thread() & 3) != 0) return;
-    Room::terms(group())[row] = all.x, Room::terms(group())[row + 8] = all.y;
-    Room::leaving(group())[row] = given.x, Room::leaving(group())[row + 8] = given.y;
+    into[row] = all.x, into[row + 8] = all.y;
+    into_given[row] = given.x, into_given[row + 8] = given.y;
   }
 
   __device__ void write(int step, const ChannelSums& sums) const {
