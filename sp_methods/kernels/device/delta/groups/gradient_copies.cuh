@@ -76,8 +76,8 @@ class DeltaGradientCopies {
   __device__ void load_states(int step) const {
     if (step < count_) {
       const std::int64_t first = walk_.number(walk_.at(step)) * d_v * d_k;
-      load_dense(Room::state(), kept_.states + first);
-      load_dense(Room::gradient(), kept_.gradients + first);
+      copy_dense(Room::state(), kept_.states + first);
+      copy_dense(Room::gradient(), kept_.gradients + first);
     }
     commit_copies();
   }
