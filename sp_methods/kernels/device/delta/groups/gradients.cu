@@ -28,7 +28,7 @@ __global__ __launch_bounds__(DeltaGradientRoom<d_k, d_v>::threads, 1) void delta
 #endif
 }
 
-int multiprocessors() {
+int blocks_at_once() {
   int device = 0, count = 0;
   cuda(cudaGetDevice(&device));
   cuda(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
@@ -44,7 +44,7 @@ cudaError_t launch(cudaStream_t stream, const DeltaGradientsOperands& x, const S
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Room::shared_bytes);
   if (code != cudaSuccess) return code;
   const ChunkWalk walk(p);
-  const auto blocks = static_cast<unsigned>(std::min(walk.items(), multiprocessors()));
+  const auto blocks = static_cast<unsigned>(std::min(walk.items(), blocks_at_once()));
   kernel<<<blocks, Room::threads, Room::shared_bytes, stream>>>(
       DeviceLayer(Segments{p.shape, p.work, 1, Dtype::bf16}), x, kept, walk);
   return cudaGetLastError();
