@@ -101,13 +101,16 @@ class ChunkGradients {
     }
   }
 
+  /// Writes dv and dbeta, and sets `own`.
   __device__ void write_values() const {
-    const ValueGradients into{layer_.rows(x_.out.of.dv, d_v, chunk_), layer_.rows(x_.out.dbeta, 1, chunk_)};
-    into.write<d_v, tile_threads>(static_cast<int>(threadIdx.x), Memory::z(), Memory::missing(),
-                                  Memory::beta());
+    const ValueGradients into{layer_.rows(x_.out.of.dv, d_v, chunk_), layer_.rows(x_.out.dbeta, 1, chunk_),
+                              Memory::own()};
+    const ValueTiles<Bf16Tile<d_v>> from{Memory::z(), Memory::missing(), Memory::d_o()};
+    into.write<d_v, tile_threads>(static_cast<int>(threadIdx.x), from, Memory::beta(),
+                                  power_of_2(log2_scale<d_k>));
   }
 
-  /// Sets dA and dG below the diagonal, and `own` on the diagonal.
+  /// Sets dA and dG.
   __device__ static void put_pair_gradients() {
     if (warp_column() > warp_row()) return;
     const int first = 16 * warp_column();
@@ -117,17 +120,13 @@ class ChunkGradients {
     const auto missing = right_operand<RowsAre::outer>(Memory::missing(), first);
     add_products(product<d_v / 16>(queries, left_operand<RowsAre::outer>(Memory::d_o(), row()), missing),
                  product<d_v / 16>(keys, left_operand<RowsAre::outer>(Memory::z(), row()), missing));
-    const float scale = power_of_2(log2_scale<d_k>);
-    queries.for_each([&](int r, int c, float2& x) {
-      x = x * *reinterpret_cast<const float2*>(Memory::beta() + first + c);
-      if (row() + r == first + c) Memory::own()[row() + r] = scale * x.x;
-      if (row() + r == first + c + 1) Memory::own()[row() + r] = scale * x.y;
-    });
+    queries.for_each(
+        [&](int, int c, float2& x) { x = x * *reinterpret_cast<const float2*>(Memory::beta() + first + c); });
     keys.for_each([&](int r, int c, float2& x) {
       x = -Memory::beta()[row() + r] * (x * *reinterpret_cast<const float2*>(Memory::beta() + first + c));
     });
     if constexpr (!by_channel) {
-      decay_piece(queries, Memory::sums(), row(), first, scale);
+      decay_piece(queries, Memory::sums(), row(), first, power_of_2(log2_scale<d_k>));
       decay_piece(keys, Memory::sums(), row(), first, 1.0F);
     }
     put_strictly_lower(Memory::d_queries(), queries, row(), first);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients of a chunk's values and strengths, from the gradient Z of what the writes lacked
-// before they were solved for, and from what they lacked (R):
+// The gradients of a chunk's values and strengths, and the gradient of each token's score with its
+// own key, from R, what the writes lacked, and Z, the gradient of what they lacked before they were
+// solved for:
 //
-//   dv = B Z        dbeta = rowsum(Z (.) R)
+//   dv = B Z        dbeta = rowsum(Z (.) R)        own = s B rowsum(dO (.) R)
 //
-// Cost: 16 bytes of both tiles a thread and step.
+// Cost: every tile is read once, 16 bytes a thread and step.
 #pragma once
 
 #include "sp_methods/kernels/device/gla/gate_walk.cuh"
@@ -27,26 +28,35 @@ __device__ inline uint4 scaled_unit(float factor, const uint4& x) {
   return {scaled(x.x), scaled(x.y), scaled(x.z), scaled(x.w)};
 }
 
-/// Rows of a chunk that value gradients are written to.
+/// The tiles of a chunk's Z, R and dO.
+template <class Tile>
+struct ValueTiles {
+  Tile z, missing, d_o;
+};
+
+/// Where the gradients of a chunk's values and strengths go.
 struct ValueGradients {
   HeadRows<Bf16> dv, dbeta;
+  float* own;  ///< [64] in shared memory.
 
-  /// Writes both by `threads` threads, of which this is number `thread`, from tiles of rows of
-  /// `width` values.
+  /// Writes all by `threads` threads, of which this is number `thread`, from tiles of rows of
+  /// `width` values and strengths [64]. `scale` is s.
   template <int width, int threads, class Tile>
-  __device__ void write(int thread, const Tile& z, const Tile& missing, const float* beta) const {
+  __device__ void write(int thread, const ValueTiles<Tile>& from, const float* beta, float scale) const {
     constexpr int units = width / 8, apart = threads / units;
     const int first = thread / units, column = thread % units * 8;
 #pragma unroll 4
     for (int i = 0; i < device_chunk / apart; ++i) {
       const int row = first + i * apart, at = Tile::offset(row, column);
-      const uint4 unit = *reinterpret_cast<const uint4*>(z.memory + at);
-      float sum = product_of_units(unit, *reinterpret_cast<const uint4*>(missing.memory + at));
+      const auto unit = [at](const Tile& tile) { return *reinterpret_cast<const uint4*>(tile.memory + at); };
+      const uint4 z = unit(from.z), missing = unit(from.missing);
+      float2 sums{product_of_units(z, missing), product_of_units(unit(from.d_o), missing)};
 #pragma unroll
-      for (int over = units / 2; over > 0; over /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, over);
+      for (int over = units / 2; over > 0; over /= 2) sums = sums + shuffled(sums, lane() ^ over);
+      if (column == 0) own[row] = scale * beta[row] * sums.y;
       if (row >= dv.count) continue;
-      *reinterpret_cast<uint4*>(dv.row(row) + column) = scaled_unit(beta[row], unit);
-      if (column == 0) *dbeta.row(row) = __float2bfloat16(sum);
+      *reinterpret_cast<uint4*>(dv.row(row) + column) = scaled_unit(beta[row], z);
+      if (column == 0) *dbeta.row(row) = __float2bfloat16(sums.x);
     }
   }
 };

@@ -79,21 +79,25 @@ class PanelLoader {
   int into_;
 };
 
+/// Starts the copy of dense rows by one group.
+template <int width, int rows>
+__device__ inline void copy_dense(const PanelTile<width, rows>& into, const Bf16* from) {
+  constexpr int units = width / 8, apart = group_threads / units;
+  const int row = group_thread() / units, column = group_thread() % units * 8;
+  const std::uint32_t at = shared_address(into.memory) + PanelTile<width, rows>::offset(row, column);
+  const Bf16* const first = from + row * width + column;
+#pragma unroll
+  for (int down = 0; down < rows; down += apart)
+    copy_16_async(at + down * PanelTile<width, rows>::row_bytes, first + down * width, true);
+}
+
 /// Starts the copy of dense rows by one group, or stores zeros if `from` is null.
 template <int width, int rows>
 __device__ inline void load_dense(const PanelTile<width, rows>& into, const Bf16* from) {
-  constexpr int units = width / 8, apart = group_threads / units;
-  const int row = group_thread() / units, column = group_thread() % units * 8;
-  const int at = PanelTile<width, rows>::offset(row, column);
-#pragma unroll
-  for (int down = 0; down < rows; down += apart) {
-    char* const place = into.memory + at + down * PanelTile<width, rows>::row_bytes;
-    if (from == nullptr) {
-      *reinterpret_cast<uint4*>(place) = uint4{0, 0, 0, 0};
-    } else {
-      copy_16_async(shared_address(place), from + (row + down) * width + column, true);
-    }
-  }
+  if (from != nullptr) return copy_dense(into, from);
+#pragma unroll 4
+  for (int at = 16 * group_thread(); at < PanelTile<width, rows>::bytes; at += 16 * group_threads)
+    *reinterpret_cast<uint4*>(into.memory + at) = uint4{0, 0, 0, 0};
 }
 
 /// Raises (`more`) or lowers the number of registers of each thread of this group to `count`.

@@ -2,7 +2,7 @@
 // The group of warps that copies chunks for the groups that multiply them, and does what takes no
 // product:
 //
-//   dv = B Z        dbeta = rowsum(Z (.) R)        <S, D>        dg from the terms of all groups
+//   dv, dbeta and `own` (value_gradients.cuh)        <S, D>        dg from the terms of all groups
 //
 // Rows of tokens are copied a chunk ahead. S and D have room once, so those of the next chunk are
 // copied when the products of this one have read them, beside its pairs of tokens and its writes.
@@ -76,8 +76,8 @@ class DeltaGradientCopies {
   __device__ void load_states(int step) const {
     if (step < count_) {
       const std::int64_t first = walk_.number(walk_.at(step)) * d_v * d_k;
-      load_dense(Room::state(), kept_.states + first);
-      load_dense(Room::gradient(), kept_.gradients + first);
+      copy_dense(Room::state(), kept_.states + first);
+      copy_dense(Room::gradient(), kept_.gradients + first);
     }
     commit_copies();
   }
@@ -113,12 +113,13 @@ class DeltaGradientCopies {
     if constexpr (kind == GateKind::scalar) sum_gates_of_head(Room::sums(step), x.gate);
   }
 
-  /// Writes dv and dbeta.
+  /// Writes dv and dbeta, and sets `own`.
   __device__ void write_values(int step) const {
     const HeadChunk at = walk_.at(step);
     const ValueGradients into{layer_.rows(x_.out.of.dv, d_v, at.chunk, at.head),
-                              layer_.rows(x_.out.dbeta, 1, at.chunk, at.head)};
-    into.write<d_v, group_threads>(group_thread(), Room::z(step), Room::missing(step), Room::beta(step));
+                              layer_.rows(x_.out.dbeta, 1, at.chunk, at.head), Room::own()};
+    const ValueTiles<typename Room::Values> from{Room::z(step), Room::missing(step), Room::d_o(step)};
+    into.write<d_v, group_threads>(group_thread(), from, Room::beta(step), power_of_2(log2_scale<d_k>));
   }
 
   /// Sets each warp's part of <S, D>, whose tiles have one layout.
