@@ -19,7 +19,7 @@ __global__ __launch_bounds__(DeltaGradientRoom<d_k, d_v>::threads, 1) void delta
   // One group that multiplies has as many registers as there can be.
   constexpr bool has_two_groups = DeltaGradientRoom<d_k, d_v>::groups == 2;
   if (group() == DeltaGradientRoom<d_k, d_v>::groups) {
-    if constexpr (has_two_groups) take_registers<false, 96>();
+    if constexpr (has_two_groups) take_registers<false, 88>();
     DeltaGradientCopies<d_k, d_v, kind>(layer, x, kept, walk).run();
   } else {
     if constexpr (has_two_groups) take_registers<true, 208>();
