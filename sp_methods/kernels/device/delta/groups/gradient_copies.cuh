@@ -17,6 +17,7 @@
 
 namespace baton {
 
+/// The work of the group that copies, over all chunks of a block.
 template <int d_k, int d_v, GateKind kind>
 class DeltaGradientCopies {
  public:

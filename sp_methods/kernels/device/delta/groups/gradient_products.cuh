@@ -16,6 +16,7 @@
 
 namespace baton {
 
+/// The work of a group that multiplies, over all chunks of a block.
 template <int d_k, int d_v, GateKind kind>
 class DeltaGradientProducts {
  public:

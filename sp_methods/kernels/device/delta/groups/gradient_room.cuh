@@ -12,6 +12,8 @@
 
 namespace baton {
 
+/// Shared memory of a block of gradients. Functions of a step give the memory of that step's chunk,
+/// of two in turn.
 template <int d_k, int d_v>
 struct DeltaGradientRoom {
   using Keys = PanelTile<d_k>;

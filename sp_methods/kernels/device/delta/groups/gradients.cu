@@ -16,13 +16,15 @@ __global__ __launch_bounds__(DeltaGradientRoom<d_k, d_v>::threads, 1) void delta
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ DeltaGradientsOperands x,
     const __grid_constant__ SweptChunks kept, const __grid_constant__ ChunkWalk walk) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  // One group that multiplies has as many registers as there can be.
+  // A block of three groups starts with 168 registers a thread; one of two has all that it can use.
   constexpr bool has_two_groups = DeltaGradientRoom<d_k, d_v>::groups == 2;
+  constexpr int multiplying = 208, copying = 88;
+  static_assert(2 * multiplying + copying <= 3 * 168);
   if (group() == DeltaGradientRoom<d_k, d_v>::groups) {
-    if constexpr (has_two_groups) take_registers<false, 96>();
+    if constexpr (has_two_groups) take_registers<false, copying>();
     DeltaGradientCopies<d_k, d_v, kind>(layer, x, kept, walk).run();
   } else {
-    if constexpr (has_two_groups) take_registers<true, 208>();
+    if constexpr (has_two_groups) take_registers<true, multiplying>();
     DeltaGradientProducts<d_k, d_v, kind>(layer, x, walk).run();
   }
 #endif
