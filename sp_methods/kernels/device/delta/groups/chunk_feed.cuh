@@ -45,7 +45,6 @@ struct ChunkSlots {
   using Keys = PanelTile<d_k>;
   using Values = PanelTile<width>;
   using Pairs = PanelTile<device_chunk>;
-  using Gates = GateTile<kind_, d_k>;
   using Record = GatedRecord<d_k>;
   static constexpr GateKind kind = kind_;
   static constexpr bool has_queries = has_queries_, by_channel = kind == GateKind::vector,
@@ -81,9 +80,8 @@ struct ChunkSlots {
   __device__ static float* tail(int step) { return head(step) + device_chunk; }
   /// The log decays b.
   __device__ static float* sums(int step) { return tail(step) + device_chunk; }
-  __device__ static Gates gates(int step) {
-    return {reinterpret_cast<char*>(sums(step) + device_chunk)};
-  }
+  /// The log gates.
+  __device__ static float* gates(int step) { return sums(step) + device_chunk; }
 
   __device__ static GroupBarrier feeding() { return {1, group_threads}; }
   __device__ static GroupBarrier full(int step) { return {2 + step % slots, threads}; }
@@ -120,9 +118,12 @@ class ChunkFeed {
         values_(layer.tokens, layer.heads, layer.first_head + DeviceLayer::place()) {}
 
   __device__ void run() const {
-    for (int step = 0; step + 1 < Slots::slots; ++step) load(step);
+    constexpr int ahead = Slots::slots - 1;
+    for (int step = 0; step < ahead; ++step) load(step), put(step, numbers(step));
+    TokenNumbers next{};
 #pragma unroll 1
     for (int step = 0; step < order_.count; ++step) {
+      if (step > 0) put(step - 1 + ahead, next);
       wait_for_copies<Slots::slots - 2>();
       show_to_products();
       Slots::feeding().wait();
@@ -130,9 +131,9 @@ class ChunkFeed {
       show_to_products();
       Slots::feeding().wait();
       Slots::full(step).arrive();
-      const int next = step + Slots::slots - 1;
-      if (next >= Slots::slots && next < order_.count) Slots::empty(next).wait();
-      load(next);
+      if (step > 0 && step + ahead < order_.count) Slots::empty(step + ahead).wait();
+      load(step + ahead);
+      next = numbers(step + ahead);
     }
   }
 
@@ -141,6 +142,10 @@ class ChunkFeed {
   static constexpr bool makes_scores = Slots::has_queries && !Slots::by_channel;
   using Pairs = typename Slots::Pairs;
   using Record = typename Slots::Record;
+  /// The gate and the strength of this thread's token.
+  struct TokenNumbers {
+    Bf16 gate, beta;
+  };
 
   __device__ void load(int step) const {
     if (step < order_.count) {
@@ -154,7 +159,6 @@ class ChunkFeed {
         copy<Pairs::bytes>(Slots::inverse(step).memory, x_.chunks + number * Pairs::bytes);
       }
       if (x_.values != nullptr) values_.load(Slots::values(step), x_.values, chunk);
-      load_numbers(step, chunk);
     }
     commit_copies();
   }
@@ -169,13 +173,22 @@ class ChunkFeed {
     for (int at = 16 * group_thread(); at < bytes; at += 16 * group_threads)
       copy_16_async(into + at, from + at, true);
   }
-  /// Copies the strengths of the chunk's tokens, and their gates if there is one a head.
-  __device__ void load_numbers(int step, int chunk) const {
+  /// Reads the numbers of the chunk's tokens. They are stored a step later, when they have come.
+  __device__ TokenNumbers numbers(int step) const {
+    const int token = group_thread();
+    TokenNumbers found{__float2bfloat16(0.0F), __float2bfloat16(0.0F)};
+    if (token >= device_chunk || step >= order_.count) return found;
+    const auto beta = layer_.rows(x_.beta, 1, order_.chunk(step));
+    if (token >= beta.count) return found;
+    found.beta = *beta.row(token);
+    if constexpr (Slots::by_head) found.gate = *layer_.rows(x_.g, 1, order_.chunk(step)).row(token);
+    return found;
+  }
+  __device__ static void put(int step, TokenNumbers x) {
     const int token = group_thread();
     if (token >= device_chunk) return;
-    if constexpr (Slots::by_head) Slots::gates(step).load(layer_, keys_, x_.g, chunk, token);
-    const auto rows = layer_.rows(x_.beta, 1, chunk);
-    Slots::beta(step)[token] = token < rows.count ? __bfloat162float(*rows.row(token)) : 0.0F;
+    Slots::beta(step)[token] = __bfloat162float(x.beta);
+    if constexpr (Slots::by_head) Slots::gates(step)[token] = fmaxf(__bfloat162float(x.gate), least_gate);
   }
 
   __device__ void prepare(int step) const {
@@ -187,7 +200,7 @@ class ChunkFeed {
   }
   __device__ static void put_decays(int step) {
     float* const b = Slots::sums(step);
-    sum_gates_of_head(b, Slots::gates(step));
+    sum_gates_of_head(b, *reinterpret_cast<const float2*>(Slots::gates(step) + 2 * lane()));
     __syncwarp();
     const float all = b[device_chunk - 1];
     for (int i = lane(); i < device_chunk; i += 32) {

@@ -34,13 +34,12 @@ class DeltaGradientCopies {
     TokenNumbers next = numbers(0);
 #pragma unroll 1
     for (int step = 0; step < count_; ++step) {
-      const TokenNumbers own = next;
+      put(next, step);
+      hand_over<1>(Room::tokens_there());
       if (step > 0) Room::chunk_done().wait();
       load_tokens(step + 1);
       next = numbers(step + 1);
       if (step > 0) write_gates(step - 1);
-      put(own, step);
-      hand_over<2>(Room::tokens_there());
       write_values(step);
       hand_over<1>(Room::states_there());
       put_passing();

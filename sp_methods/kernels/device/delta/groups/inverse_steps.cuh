@@ -5,7 +5,8 @@
 //   the 16 x 16 blocks on the diagonal by substitution, a thread a column
 //   twice, for halves of 16 and of 32:  Y = G_10 + G_10 B_0 N~_00,   N~_10 = -(Y + N~_11 B_1 Y)
 //
-// Nothing is divided by beta. Y waits in the triangle of G above its diagonal.
+// Nothing is divided by beta. Y waits in the triangle of G above its diagonal. Operands of joins are
+// rounded to 11 bits (tf32), a quarter of the rounding of N~ to bf16.
 // Cost: about 64^3 / 3 multiplications, five barriers.
 // Source: "Parallelizing Linear Transformers with the Delta Rule", arXiv 2406.06484 (UT transform).
 #pragma once
@@ -61,54 +62,79 @@ struct ChunkInverse {
     }
   }
 
-  /// The sum over m < half of left[m] strengths[m] right(m) for four columns.
+  /// A warp's sums of 16 rows and 8 columns: those of lane 4 a + b are in rows a and a + 8, columns
+  /// 2 b and the next one.
+  struct Piece {
+    float c[4];
+
+    __device__ static int row(int half) { return (lane() >> 2) + 8 * half; }
+    __device__ static int column() { return 2 * (lane() & 3); }
+    __device__ float2 pair(int half) const { return {c[2 * half], c[2 * half + 1]}; }
+  };
+
+  /// The number nearest to x with the 11 bits that a matrix unit takes of an fp32 operand (tf32).
+  __device__ static std::uint32_t narrow(float x) {
+    std::uint32_t y;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
+  }
+
+  /// The product over `half` indices of left rows, with strengths on the diagonal between, and right
+  /// columns.
   template <int half>
-  __device__ static float4 weighted_row(const float* left, const float* strengths, const float* right) {
-    float4 sum{0.0F, 0.0F, 0.0F, 0.0F};
+  __device__ static Piece weighted_product(const float* left, const float* strengths, const float* right) {
+    Piece sum{};
+    const int outer = lane() >> 2, inner = lane() & 3;
 #pragma unroll
-    for (int m = 0; m < half; m += 4) {
-      const float4 x = *reinterpret_cast<const float4*>(left + m);
-      const float4 b = *reinterpret_cast<const float4*>(strengths + m);
-      add(sum, x.x * b.x, right + m * stride);
-      add(sum, x.y * b.y, right + (m + 1) * stride);
-      add(sum, x.z * b.z, right + (m + 2) * stride);
-      add(sum, x.w * b.w, right + (m + 3) * stride);
+    for (int m = inner; m < half; m += 8) {
+      std::uint32_t a[4], b[2];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int at = m + 4 * (i / 2);
+        a[i] = narrow(strengths[at] * left[(outer + 8 * (i % 2)) * stride + at]);
+      }
+      b[0] = narrow(right[m * stride + outer]), b[1] = narrow(right[(m + 4) * stride + outer]);
+      asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+          "{%0,%1,%2,%3};"
+          : "+f"(sum.c[0]), "+f"(sum.c[1]), "+f"(sum.c[2]), "+f"(sum.c[3])
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
     }
     return sum;
-  }
-  __device__ static void add(float4& sum, float weight, const float* row) {
-    const float4 x = *reinterpret_cast<const float4*>(row);
-    sum = {fmaf(weight, x.x, sum.x), fmaf(weight, x.y, sum.y), fmaf(weight, x.z, sum.z),
-           fmaf(weight, x.w, sum.w)};
   }
 
   /// Joins neighbouring blocks of `half` rows on the diagonal into blocks of twice the size.
   template <int half>
   __device__ void join() const {
-    constexpr int fours = half * half / 4, count = device_chunk / (2 * half) * fours;
+    constexpr int columns = half / 8, pieces = half / 16 * columns, count = device_chunk / (2 * half) * pieces;
     const auto each = [](auto f) {
-      for (int four = static_cast<int>(threadIdx.x); four < count; four += threads) {
-        const int first = four / fours * 2 * half, row = four / (half / 4) % half;
-        f(first, row, four % (half / 4) * 4);
-      }
+      for (int piece = warp(); piece < count; piece += threads / 32)
+        f(piece / pieces * 2 * half, piece / columns % (half / 16) * 16, piece % columns * 8);
       __syncthreads();
     };
     each([&](int first, int row, int column) {
       const float* const of_pairs = &scores.at(first + half + row, first);
-      const float4 sum = weighted_row<half>(of_pairs, beta + first, &inverse.at(first, first + column));
-      const float4 own = *reinterpret_cast<const float4*>(of_pairs + column);
-      *reinterpret_cast<float4*>(&scores.at(first + row, first + half + column)) = {
-          own.x + sum.x, own.y + sum.y, own.z + sum.z, own.w + sum.w};
-      *reinterpret_cast<float4*>(&inverse.at(first + row, first + half + column)) = {};
+      const Piece sum = weighted_product<half>(of_pairs, beta + first, &inverse.at(first, first + column));
+      for (int i = 0; i < 2; ++i) {
+        const float2 own = pair_at(of_pairs + column, i);
+        pair_at(&scores.at(first + row, first + half + column), i) = own + sum.pair(i);
+        pair_at(&inverse.at(first + row, first + half + column), i) = {0.0F, 0.0F};
+      }
     });
     each([&](int first, int row, int column) {
       const float* const products = &scores.at(first, first + half + column);
-      const float4 sum = weighted_row<half>(&inverse.at(first + half + row, first + half),
-                                            beta + first + half, products);
-      const float4 own = *reinterpret_cast<const float4*>(products + row * stride);
-      *reinterpret_cast<float4*>(&inverse.at(first + half + row, first + column)) = {
-          -own.x - sum.x, -own.y - sum.y, -own.z - sum.z, -own.w - sum.w};
+      const Piece sum = weighted_product<half>(&inverse.at(first + half + row, first + half),
+                                               beta + first + half, products);
+      for (int i = 0; i < 2; ++i) {
+        const float2 own = pair_at(products + row * stride, i);
+        pair_at(&inverse.at(first + half + row, first + column), i) = -1.0F * (own + sum.pair(i));
+      }
     });
+  }
+  /// This lane's pair of a piece whose first number is at `first`.
+  template <class Number>
+  __device__ static auto& pair_at(Number* first, int half) {
+    using Pair = std::conditional_t<std::is_const_v<Number>, const float2, float2>;
+    return *reinterpret_cast<Pair*>(first + Piece::row(half) * stride + Piece::column());
   }
 };
 

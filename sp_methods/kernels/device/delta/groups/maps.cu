@@ -23,8 +23,8 @@ class MapsBlock {
   __device__ void run() const {
     const bool has_values = (d_v >= d_k || row() < d_v) && out_.added != nullptr;
     const bool has_matrix = d_k >= d_v || row() < d_k;
-    if (!has_values) return sweep<false, true>();
-    has_matrix ? sweep<true, true>() : sweep<true, false>();
+    if (has_values) return has_matrix ? sweep<true, true>() : sweep<true, false>();
+    has_matrix ? sweep<false, true>() : sweep<false, false>();
   }
 
  private:

@@ -44,36 +44,41 @@ class ReverseBlock {
     GroupSums<device_chunk> z;
     set_written(step, z, d_o);
     add_inverse(step, z);
+    gradient_.arrived();
     if constexpr (keeps) z_rows = PackedTokens(z);
     PackedTokens writes;
     pack_scaled(writes, z, [&](int n) { return -1.0F * (token_pair(Slots::beta(step), n) * decays.head(n)); });
-    if constexpr (!Slots::by_channel)
-      for_each_pair(d_o, [&](int n, float2& x) { x = x * (power_of_2(log2_scale<d_k>) * decays.head(n)); });
-    decays.pass(gradient_);
     begin_products();
-    start_product<device_chunk / 16>(gradient_, d_o.of, PanelOperand<Along::outer>(Slots::q(step).memory), true);
-    start_product<device_chunk / 16>(gradient_, writes.of, PanelOperand<Along::outer>(Slots::keys_in(step).memory),
-                                     true);
+    start_product<device_chunk / 16>(gradient_, writes.of,
+                                     PanelOperand<Along::outer>(Slots::keys_in(step).memory), true);
     commit_products();
     wait_for_products<0>();
     gradient_.arrived();
     decays.enter(gradient_);
   }
 
-  /// Sets dVn^T.
-  __device__ void set_written(int step, GroupSums<device_chunk>& written, const PackedTokens& d_o) const {
+  /// Sets dVn^T, and starts what d_o gives the gradient, with scaled d_o.
+  __device__ void set_written(int step, GroupSums<device_chunk>& written, PackedTokens& d_o) {
+    const ChunkDecays<Slots> decays{step};
     const PackedRows<d_k> x(gradient_);
     GroupSums<device_chunk> of_pairs;
     begin_products();
-    start_product<d_k / 16>(written, x.of, PanelOperand<Along::summed>(Slots::keys_out(step).memory), false);
     start_product<device_chunk / 16>(of_pairs, d_o.of, PanelOperand<Along::outer>(Slots::scores(step).memory),
                                      false);
+    start_product<d_k / 16>(written, x.of, PanelOperand<Along::summed>(Slots::keys_out(step).memory), false);
     commit_products();
     wait_for_products<0>();
     written.arrived(), of_pairs.arrived();
+    if constexpr (!Slots::by_channel)
+      for_each_pair(d_o,
+                    [&](int n, float2& pair) { pair = pair * (power_of_2(log2_scale<d_k>) * decays.head(n)); });
+    decays.pass(gradient_);
+    begin_products();
+    start_product<device_chunk / 16>(gradient_, d_o.of, PanelOperand<Along::outer>(Slots::q(step).memory), true);
+    commit_products();
 #pragma unroll
     for (int i = 0; i < device_chunk / 4; ++i) {
-      const float2 tail = ChunkDecays<Slots>{step}.tail(i / 2);
+      const float2 tail = decays.tail(i / 2);
       written.c[2 * i] = fmaf(tail.x, written.c[2 * i], of_pairs.c[2 * i]);
       written.c[2 * i + 1] = fmaf(tail.y, written.c[2 * i + 1], of_pairs.c[2 * i + 1]);
     }

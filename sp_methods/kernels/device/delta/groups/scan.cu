@@ -9,7 +9,7 @@ template <int d_k, bool backward>
 class ScanBlock {
  public:
   using Matrix = PanelTile<d_k, d_k>;
-  static constexpr int slot_bytes = 2 * Matrix::bytes, shared_bytes = 2 * slot_bytes;
+  static constexpr int slots = 3, slot_bytes = 2 * Matrix::bytes, shared_bytes = slots * slot_bytes;
 
   __device__ ScanBlock(const DeviceLayer& layer, const SegmentScan& x, int value_blocks, int d_v)
       : x_(x),
@@ -22,10 +22,12 @@ class ScanBlock {
 
   __device__ void run() {
     load(0);
+    load(1);
     start();
+    read_added(0);
 #pragma unroll 1
     for (int step = 0; step < segments_; ++step) {
-      load(step + 1);
+      load(step + 2);
       if (edges_ != nullptr) write_rows(edges_ + at_segment(step), state_);
       add(step);
       __syncthreads();
@@ -34,7 +36,7 @@ class ScanBlock {
   }
 
  private:
-  __device__ static Matrix high(int step) { return {shared_space() + (step & 1) * slot_bytes}; }
+  __device__ static Matrix high(int step) { return {shared_space() + step % slots * slot_bytes}; }
   __device__ static Matrix low(int step) { return {high(step).memory + Matrix::bytes}; }
   __device__ std::int64_t number(int step) const {
     return head_ * segments_ + (backward ? segments_ - 1 - step : step);
@@ -57,15 +59,19 @@ class ScanBlock {
     read_rows(state_, x_.incoming == nullptr ? nullptr : x_.incoming + at_head());
   }
 
+  /// Reads B of a segment, a step before it is added.
+  __device__ void read_added(int step) {
+    read_rows(added_, has_values_ && step < segments_ ? x_.added + at_segment(step) : nullptr);
+  }
   /// Moves the state over a segment.
   __device__ void add(int step) {
     using Right = PanelOperand<backward ? PanelsAlong::summed : PanelsAlong::outer, d_k>;
-    GroupSums<d_k> next;
-    read_rows(next, has_values_ ? x_.added + at_segment(step) : nullptr);
+    GroupSums<d_k> next = added_;
+    read_added(step + 1);
     const PackedRows<d_k> top(state_);
     state_.for_each([](int, int, float2& x) { x = x - unpacked_pair(packed_pair(x.x, x.y)); });
     const PackedRows<d_k> rest(state_);
-    wait_for_copies<1>();
+    wait_for_copies<slots - 1>();
     show_to_products();
     __syncthreads();
     begin_products();
@@ -97,7 +103,7 @@ class ScanBlock {
   bool has_values_;
   int row_, rows_;
   float* edges_;
-  GroupSums<d_k> state_;
+  GroupSums<d_k> state_, added_;
 };
 
 template <int d_k, bool backward>
