@@ -123,7 +123,7 @@ class ChunkFeed {
     TokenNumbers next{};
 #pragma unroll 1
     for (int step = 0; step < order_.count; ++step) {
-      if (step > 0) put(step - 1 + ahead, next);
+      if (ahead == 1 && step > 0) put(step, next);
       wait_for_copies<Slots::slots - 2>();
       show_to_products();
       Slots::feeding().wait();
@@ -131,6 +131,7 @@ class ChunkFeed {
       show_to_products();
       Slots::feeding().wait();
       Slots::full(step).arrive();
+      if (ahead > 1 && step > 0 && step - 1 + ahead < order_.count) put(step - 1 + ahead, next);
       if (step > 0 && step + ahead < order_.count) Slots::empty(step + ahead).wait();
       load(step + ahead);
       next = numbers(step + ahead);

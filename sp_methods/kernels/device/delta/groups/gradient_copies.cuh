@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The group of warps that copies chunks for the groups that multiply them, and does what takes no
-// product:
-//
-//   dv, dbeta and `own` (value_gradients.cuh)        <S, D>        dg from the terms of all groups
+// The group of warps that copies chunks for the groups that multiply them, and writes dg from the
+// terms of all groups.
 //
 // Rows of tokens are copied a chunk ahead. S and D have room once, so those of the next chunk are
 // copied when the products of this one have read them, beside its pairs of tokens and its writes.
@@ -13,7 +11,6 @@
 #include "sp_methods/kernels/device/delta/groups/chunk_walk.cuh"
 #include "sp_methods/kernels/device/delta/groups/gradient_room.cuh"
 #include "sp_methods/kernels/device/delta/scaling.cuh"
-#include "sp_methods/kernels/device/delta/value_gradients.cuh"
 
 namespace baton {
 
@@ -40,9 +37,7 @@ class DeltaGradientCopies {
       load_tokens(step + 1);
       next = numbers(step + 1);
       if (step > 0) write_gates(step - 1);
-      write_values(step);
       hand_over<1>(Room::states_there());
-      put_passing();
       Room::states_read().wait();
       load_states(step + 1);
     }
@@ -113,29 +108,6 @@ class DeltaGradientCopies {
     if constexpr (kind == GateKind::scalar) sum_gates_of_head(Room::sums(step), x.gate);
   }
 
-  /// Writes dv and dbeta, and sets `own`.
-  __device__ void write_values(int step) const {
-    const HeadChunk at = walk_.at(step);
-    const ValueGradients into{layer_.rows(x_.out.of.dv, d_v, at.chunk, at.head),
-                              layer_.rows(x_.out.dbeta, 1, at.chunk, at.head), Room::own()};
-    const ValueTiles<typename Room::Values> from{Room::z(step), Room::missing(step), Room::d_o(step)};
-    into.write<d_v, group_threads>(group_thread(), from, Room::beta(step), power_of_2(log2_scale<d_k>));
-  }
-
-  /// Sets each warp's part of <S, D>, whose tiles have one layout.
-  __device__ static void put_passing() {
-    if constexpr (kind != GateKind::none) {
-      const auto* const state = reinterpret_cast<const uint4*>(Room::state().memory);
-      const auto* const gradient = reinterpret_cast<const uint4*>(Room::gradient().memory);
-      float sum = 0.0F;
-#pragma unroll 4
-      for (int unit = group_thread(); unit < Room::State::bytes / 16; unit += group_threads)
-        sum += product_of_units(state[unit], gradient[unit]);
-      sum = warp_sum(sum);
-      if (lane() == 0) Room::passing()[group_thread() / 32] = sum;
-    }
-  }
-
   /// Writes dg of a step's chunk.
   __device__ void write_gates(int step) const {
     if constexpr (kind != GateKind::none) {
@@ -157,9 +129,10 @@ class DeltaGradientCopies {
       later = __shfl_down_sync(0xffffffffU, later, 1), earlier = __shfl_up_sync(0xffffffffU, earlier, 1);
       if (lane() == 31) later = 0.0F;
       if (lane() == 0) earlier = 0.0F;
-      const float* const parts = Room::passing();
-      const float passing =
-          decay_of(Room::sums(step)[device_chunk - 1]) * ((parts[0] + parts[1]) + (parts[2] + parts[3]));
+      float passing = 0.0F;
+#pragma unroll
+      for (int part = 0; part < Room::warps; ++part) passing += Room::passing()[part];
+      passing *= decay_of(Room::sums(step)[device_chunk - 1]);
       const HeadChunk at = walk_.at(step);
       const auto dg = layer_.rows(x_.out.of.dg, 1, at.chunk, at.head);
       const int token = 2 * lane();

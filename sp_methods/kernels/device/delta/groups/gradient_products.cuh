@@ -12,7 +12,7 @@
 #include "sp_methods/kernels/delta.hpp"
 #include "sp_methods/kernels/device/delta/groups/chunk_walk.cuh"
 #include "sp_methods/kernels/device/delta/groups/gradient_room.cuh"
-#include "sp_methods/kernels/device/gla/gate_walk.cuh"
+#include "sp_methods/kernels/device/delta/value_gradients.cuh"
 
 namespace baton {
 
@@ -60,6 +60,7 @@ class DeltaGradientProducts {
   /// Gradients of pairs of tokens, as left operands: dA or dG.
   using PairGradients = std::uint32_t[device_chunk / 16][4];
   static constexpr int pairs_of_group = 2 / Room::groups;
+  static constexpr int multiplying_threads = Room::groups * group_threads;
 
   /// A group's 64 channels of X, Yl and Yr.
   struct ChannelSums {
@@ -125,7 +126,7 @@ class DeltaGradientProducts {
     });
   }
 
-  __device__ static void set_sums_of_states(int step, const ChannelSums& sums, OwnChannels& keys) {
+  __device__ void set_sums_of_states(int step, const ChannelSums& sums, OwnChannels& keys) const {
     const StateColumns state(own_channels(Room::state())), gradient(own_channels(Room::gradient()));
     begin_products();
     start_product<d_v / 16>(sums.queries, Rows(Room::d_o(step).memory), state, false);
@@ -133,8 +134,32 @@ class DeltaGradientProducts {
     start_product<d_v / 16>(sums.earlier, Rows(Room::missing(step).memory), gradient, false);
     commit_products();
     keys.load(Room::k(step));
+    write_values(step);
+    put_passing();
     wait_for_products<0>();
     sums.arrived();
+  }
+  /// Writes dv and dbeta, and sets `own`.
+  __device__ void write_values(int step) const {
+    const HeadChunk at = walk_.at(step);
+    const ValueGradients into{layer_.rows(x_.out.of.dv, d_v, at.chunk, at.head),
+                              layer_.rows(x_.out.dbeta, 1, at.chunk, at.head), Room::own()};
+    const ValueTiles<typename Room::Values> from{Room::z(step), Room::missing(step), Room::d_o(step)};
+    into.write<d_v, multiplying_threads>(static_cast<int>(threadIdx.x), from, Room::beta(step),
+                                         power_of_2(log2_scale<d_k>));
+  }
+  /// Sets each warp's part of <S, D>, whose tiles have one layout.
+  __device__ static void put_passing() {
+    if constexpr (kind != GateKind::none) {
+      const auto* const state = reinterpret_cast<const uint4*>(Room::state().memory);
+      const auto* const gradient = reinterpret_cast<const uint4*>(Room::gradient().memory);
+      float sum = 0.0F;
+#pragma unroll 4
+      for (int unit = static_cast<int>(threadIdx.x); unit < Room::State::bytes / 16; unit += multiplying_threads)
+        sum += product_of_units(state[unit], gradient[unit]);
+      sum = warp_sum(sum);
+      if (lane() == 0) Room::passing()[warp()] = sum;
+    }
   }
 
   /// Stores this group's part of dA and dG for all groups.

@@ -23,13 +23,14 @@ struct DeltaGradientRoom {
   /// Groups that multiply, each for 64 channels. One group more copies.
   static constexpr int groups = d_k / 64;
   static constexpr int threads = (groups + 1) * group_threads;
+  static constexpr int warps = 4 * groups;  ///< Of the groups that multiply.
   static constexpr bool d_o_has_room = Values::bytes >= 2 * Pairs::bytes;
   static constexpr int k_at = Keys::bytes, d_o_at = 2 * Keys::bytes, missing_at = d_o_at + Values::bytes,
                        z_at = missing_at + Values::bytes, slot_bytes = z_at + Values::bytes;
   static constexpr int state_at = 2 * slot_bytes, gradient_at = state_at + State::bytes;
   static constexpr int pairs_at = gradient_at + State::bytes;
   static constexpr int floats_at = pairs_at + (d_o_has_room ? 0 : 2 * Pairs::bytes);
-  static constexpr int shared_bytes = floats_at + 4 * ((5 + 2 * groups) * device_chunk + 4);
+  static constexpr int shared_bytes = floats_at + 4 * ((5 + 2 * groups) * device_chunk + warps);
   static_assert(shared_bytes <= 227 * 1024);
 
   __device__ static char* slot(int step) { return shared_space() + (step & 1) * slot_bytes; }
@@ -54,7 +55,7 @@ struct DeltaGradientRoom {
   __device__ static float* terms(int group) { return floats() + (5 + group) * device_chunk; }
   /// What each key gives D [64], in a group's channels.
   __device__ static float* leaving(int group) { return terms(groups + group); }
-  /// Four parts of <S, D>, of the warps of the group that copies.
+  /// Parts of <S, D>, one of each warp that multiplies.
   __device__ static float* passing() { return terms(2 * groups); }
 
   /// Waits for the other warps of this group.
