@@ -78,23 +78,6 @@ class PanelLoader {
   int into_;
 };
 
-/// Starts the copy of dense rows by one group, or stores zeros if `from` is null.
-template <int width, int rows>
-__device__ inline void load_dense(const PanelTile<width, rows>& into, const Bf16* from) {
-  constexpr int units = width / 8, apart = group_threads / units;
-  const int row = group_thread() / units, column = group_thread() % units * 8;
-  const int at = PanelTile<width, rows>::offset(row, column);
-#pragma unroll
-  for (int down = 0; down < rows; down += apart) {
-    char* const place = into.memory + at + down * PanelTile<width, rows>::row_bytes;
-    if (from == nullptr) {
-      *reinterpret_cast<uint4*>(place) = uint4{0, 0, 0, 0};
-    } else {
-      copy_16_async(shared_address(place), from + (row + down) * width + column, true);
-    }
-  }
-}
-
 /// Raises (`more`) or lowers the number of registers of each thread of this group to `count`.
 template <bool more, int count>
 __device__ inline void take_registers() {
