@@ -47,7 +47,10 @@ struct GradientRoom {
 
   __device__ static GroupBarrier scaling() { return {1, group_threads}; }
   __device__ static GroupBarrier full(int step) { return {2 + (step & 1), threads}; }
-  __device__ static GroupBarrier empty(int step) { return {4 + (step & 1), threads}; }
+  /// The room of q, k and g may be used again.
+  __device__ static GroupBarrier keys_free(int step) { return {4 + (step & 1), threads}; }
+  /// The room of v and d_o may be used again.
+  __device__ static GroupBarrier values_free(int step) { return {10 + (step & 1), threads}; }
   /// A, dA and D' are there.
   __device__ static GroupBarrier operands_there() { return {6, groups * group_threads}; }
   /// All products of a chunk are complete.

@@ -3,7 +3,7 @@
 //
 //   for each chunk n, right to left, beside the products of the chunk to its right:
 //     q, k <- scaled by their decays, in place; f = s e^{b - r} in the room of its gates
-//     when the chunk to its right is used up, the one to its left is copied into its room
+//     as parts of the chunk to its right are used up, the one to its left is copied there
 //
 // It ends at a strong chunk.
 #pragma once
@@ -27,8 +27,10 @@ class GradientScaler {
         values_(layer.tokens, layer.heads, layer.first_head + DeviceLayer::place()) {}
 
   __device__ void run() const {
-    load(0);
-    load(1);
+    for (int step = 0; step < 2; ++step) {
+      load_values(step);
+      load_keys(step);
+    }
     wait_for_copies<1>();
 #pragma unroll 1
     for (int step = 0; step < count_; ++step) {
@@ -39,8 +41,10 @@ class GradientScaler {
       Room::full(step).arrive();
       if (strong) break;
       if (step > 0 && step + 1 < count_) {
-        Room::empty(step - 1).wait();
-        load(step + 1);
+        Room::values_free(step - 1).wait();
+        load_values(step + 1);
+        Room::keys_free(step - 1).wait();
+        load_keys(step + 1);
       }
       wait_for_copies<0>();
     }
@@ -52,15 +56,19 @@ class GradientScaler {
   __device__ static bool takes_part() { return group_thread() < d_k; }
   __device__ static bool is_first_half() { return group_thread() < d_k / 2; }
 
-  __device__ void load(int step) const {
+  __device__ void load_values(int step) const {
+    if (step >= count_) return;
+    const int chunk = last_ - step;
+    fetch_state(chunk);
+    values_.load(Room::v(step), x_.in.v, chunk);
+    values_.load(Room::d_o(step), x_.d_o, chunk);
+  }
+  __device__ void load_keys(int step) const {
     if (step < count_) {
       const int chunk = last_ - step;
-      fetch_state(chunk);
       keys_.load(Room::q(step), x_.in.q, chunk);
       keys_.load(Room::k(step), x_.in.k, chunk);
       Room::gates(step).load(layer_, keys_, x_.in.g, chunk, group_thread());
-      values_.load(Room::v(step), x_.in.v, chunk);
-      values_.load(Room::d_o(step), x_.d_o, chunk);
     }
     commit_copies();
   }

@@ -45,6 +45,8 @@ class GradientProducts {
   __device__ static int channel() { return 64 * group(); }
   __device__ static int value_column() { return value_columns * group(); }
   __device__ int chunk_of(int step) const { return last_ - step; }
+  /// True if another chunk will use this chunk's room.
+  __device__ bool has_successor(int step) const { return step + 2 < count_; }
 
   __device__ void read_gradient() {
     const EdgeState<d_k, d_v> edge(x_.after, layer_.segments, layer_.segments - 1 - DeviceLayer::segment());
@@ -143,6 +145,7 @@ class GradientProducts {
     gradient_.arrived(), x.arrived(), y.arrived();
     gradient_.scale_rows(Room::to(step) + channel());
     Room::multiplied().wait();
+    if (has_successor(step)) Room::values_free(step).arrive();
   }
 
   /// Writes this group's columns of dq, dk and dg, which lie in the chunk's room.
@@ -150,7 +153,7 @@ class GradientProducts {
     Room::own().wait();
     const PanelRows dq(Room::q(step).memory + panel()), dk(Room::k(step).memory + panel()),
         dg(Room::gates(step).memory + panel());
-    if (step + 2 < count_) Room::empty(step).arrive();
+    if (has_successor(step)) Room::keys_free(step).arrive();
     const auto own = [&](Bf16* x) {
       const auto rows = layer_.rows(x, d_k, chunk_of(step));
       return HeadRows<Bf16>{rows.first + channel(), rows.stride, rows.count};
