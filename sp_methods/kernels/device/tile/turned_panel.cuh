@@ -36,6 +36,12 @@ class TurnedPanel {
   std::uint32_t at_;
 };
 
+/// Stores 16 bytes in global memory at once; of an assignment the compiler makes four stores.
+__device__ inline void store_16(void* into, const uint4& x) {
+  asm volatile("st.global.v4.b32 [%0], {%1,%2,%3,%4};" ::"l"(into), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+               : "memory");
+}
+
 /// This thread's part of the rows of a panel.
 class PanelRows {
  public:
@@ -50,7 +56,7 @@ class PanelRows {
     Bf16* const into = rows.row(row()) + column();
 #pragma unroll
     for (int i = 0; i < count; ++i)
-      if (row() + i * apart < rows.count) *reinterpret_cast<uint4*>(into + i * apart * rows.stride) = x_[i];
+      if (row() + i * apart < rows.count) store_16(into + i * apart * rows.stride, x_[i]);
   }
 
  private:

@@ -15,11 +15,11 @@
 namespace baton {
 
 inline constexpr int group_threads = 128;
-/// The number of this warp's group; all lanes of a warp must call it. The shuffle tells the
-/// compiler that they agree.
-__device__ inline int group() {
-  return __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) / group_threads, 0);
-}
+/// A number that all lanes of a warp have. The shuffle tells the compiler that they agree, so that
+/// it keeps what follows from it in registers of the warp.
+__device__ inline int same_in_warp(int x) { return __shfl_sync(0xffffffffU, x, 0); }
+/// The number of this warp's group; all lanes of a warp must call it.
+__device__ inline int group() { return same_in_warp(static_cast<int>(threadIdx.x) / group_threads); }
 __device__ inline int group_thread() { return static_cast<int>(threadIdx.x) % group_threads; }
 
 /// Tile with bf16 rows of `width` elements in shared memory, aligned to 1024 bytes.

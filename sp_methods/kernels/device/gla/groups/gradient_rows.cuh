@@ -13,6 +13,13 @@
 
 namespace baton {
 
+/// 1 / x for x far from the ends of the range.
+__device__ inline float inverse(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 template <int d_k, int d_v, GateKind kind>
 class GradientRows {
  public:
@@ -72,7 +79,7 @@ class GradientRows {
       const float2 of_x{x[2 * m], x[2 * m + 1]}, of_y{y[2 * m], y[2 * m + 1]};
       const float2 term = queries * of_x - keys * of_y;
       q[m] = packed_pair(factor.x * of_x.x, factor.y * of_x.y);
-      k[m] = packed_pair(of_y.x * __fdividef(s, factor.x), of_y.y * __fdividef(s, factor.y));
+      k[m] = packed_pair(s * of_y.x * inverse(factor.x), s * of_y.y * inverse(factor.y));
       x[2 * m] = term.x, x[2 * m + 1] = term.y;
     }
     q_.store(i, q);
@@ -81,7 +88,7 @@ class GradientRows {
 
   /// Sets T to `right` and the sum of T over this and all later tokens.
   __device__ static void sum_later(Turned& terms, float2 right) {
-    const int place = lane() & 3;
+    const float one_after = (lane() & 3) < 3 ? 1.0F : 0.0F, two_after = (lane() & 3) < 2 ? 1.0F : 0.0F;
 #pragma unroll
     for (int n = device_chunk / 8 - 1; n >= 0; --n) {
 #pragma unroll
@@ -90,10 +97,8 @@ class GradientRows {
         float& later = half == 0 ? right.x : right.y;
         const float own = first + second;
         float sum = own;  // of this lane and those after it
-        const float next = __shfl_down_sync(0xffffffffU, sum, 1, 4);
-        if (place < 3) sum += next;
-        const float after_next = __shfl_down_sync(0xffffffffU, sum, 2, 4);
-        if (place < 2) sum += after_next;
+        sum += one_after * __shfl_down_sync(0xffffffffU, sum, 1, 4);
+        sum += two_after * __shfl_down_sync(0xffffffffU, sum, 2, 4);
         second += later + (sum - own);
         first += second;
         later += __shfl_sync(0xffffffffU, sum, 0, 4);

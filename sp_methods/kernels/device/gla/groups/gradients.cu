@@ -22,9 +22,10 @@ class GradientProducts {
   __device__ void run() {
     read_gradient();
 #pragma unroll 1
-    for (int step = 0; step < count_; ++step) {
+    for (int next = 0; next < count_; ++next) {
+      const int step = same_in_warp(next);
       Room::full(step).wait();
-      if (kind != GateKind::none && __shfl_sync(0xffffffffU, Room::strong(step), 0) != 0)
+      if (kind != GateKind::none && same_in_warp(Room::strong(step)) != 0)
         return leave_to_sixteen_warps<d_k>(layer_, x_.out.dg);
       Turned x, y;
       const float2 right = multiply_states(step, x, y);

@@ -25,7 +25,8 @@ class SegmentOutputBlock {
     if (group() == Memory::groups) return ChunkScaler<d_k, d_v, kind>(layer_, in_, first_, count_).run();
     read_state(before);
 #pragma unroll 1
-    for (int step = 0; step < count_; ++step) {
+    for (int next = 0; next < count_; ++next) {
+      const int step = same_in_warp(next);
       Memory::full(step).wait();
       GroupSums<device_chunk> o;  // o^T: this group's columns of v, all tokens
       multiply(step, o);
@@ -70,7 +71,7 @@ class SegmentOutputBlock {
     using Along = PanelsAlong;
     const PanelOperand<Along::summed> q(Memory::q(step).memory);
     const PanelOperand<Along::outer> v(values(step).memory), k(Memory::k(step).memory);
-    const bool strong = kind != GateKind::none && __shfl_sync(0xffffffffU, Memory::strong(step), 0) != 0;
+    const bool strong = kind != GateKind::none && same_in_warp(Memory::strong(step)) != 0;
     if constexpr (kind != GateKind::none) scale_state(Memory::carry(step + 3), Memory::to(step));
     set_scores(step, strong);
 

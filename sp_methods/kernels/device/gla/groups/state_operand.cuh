@@ -38,13 +38,12 @@ class StateParts {
   /// Sets `state` to the sum of the parts.
   __device__ void add_into(LeftState<d_v>& state) const {
 #pragma unroll
-    for (int i = 0; i < d_v / 16; ++i) {
+    for (int i = 0; i < 4 * (d_v / 16); ++i) state[i / 4][i % 4] = own_[i / 4][i % 4];
+    if (!adds_) return;
 #pragma unroll
-      for (int m = 0; m < 4; ++m) {
-        state[i][m] = own_[i][m];
-        if (adds_)
-          state[i][m] = plus_decayed_pair(own_[i][m], m % 2 == 0 ? decay_.x : decay_.y, before_[i][m]);
-      }
+    for (int i = 0; i < 4 * (d_v / 16); ++i) {
+      std::uint32_t& sum = state[i / 4][i % 4];
+      sum = plus_decayed_pair(sum, i % 2 == 0 ? decay_.x : decay_.y, before_[i / 4][i % 4]);
     }
   }
 
