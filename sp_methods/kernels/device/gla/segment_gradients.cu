@@ -276,13 +276,14 @@ template <int d_k, int d_v, GateKind kind>
 __global__ __launch_bounds__(tile_threads, 1) void segment_gradients_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ SegmentGradientsOperands x,
     bool marked_alone) {
-  if (marked_alone && mark_of_segment<d_k>(layer, x.out.dg) != left_to_sixteen_warps) return;
+  constexpr int width = GateTile<kind, d_k>::width();
+  if (marked_alone && mark_of_segment(layer, x.out.dg, width) != left_to_sixteen_warps) return;
   SegmentGradientsBlock<d_k, d_v, kind>(layer, x).run();
 }
 
 cudaError_t segment_gradients(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
                               const Segments& cut) {
-  const bool groups = has_warp_groups() && cut.shape.gate != GateKind::scalar;
+  const bool groups = has_warp_groups();
   if (groups) {
     const cudaError_t code = segment_gradients_by_groups(stream, x, cut);
     if (code != cudaSuccess || cut.shape.gate == GateKind::none) return code;

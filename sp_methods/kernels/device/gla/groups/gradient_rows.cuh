@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From one group's turned sums X, Y to its columns of dq, dk and dg, which take the room of q, k
-// and f.
+// and f; dg of a gate a head is left to scalar_gate.cuh.
 //
 //   dq = f (.) X     dk = s / f (.) Y     dg_i = R + sum over u >= i of T_u,   T = q X - k Y
 //
@@ -8,7 +8,7 @@
 // next one. So the sum over later tokens is one over later lanes and one over later n.
 #pragma once
 
-#include "sp_methods/kernels/device/gla/groups/gradient_room.cuh"
+#include "sp_methods/kernels/device/gla/groups/scalar_gate.cuh"
 #include "sp_methods/kernels/device/tile/turned_panel.cuh"
 
 namespace baton {
@@ -27,7 +27,8 @@ class GradientRows {
   using Turned = GroupSums<device_chunk>;
 
   __device__ explicit GradientRows(int step)
-      : q_(panel(Room::q(step).memory)),
+      : step_(step),
+        q_(panel(Room::q(step).memory)),
         k_(panel(Room::k(step).memory)),
         f_(panel(Room::gates(step).memory)) {}
 
@@ -42,6 +43,7 @@ class GradientRows {
       }
     }
     if constexpr (kind == GateKind::none) return;
+    if constexpr (kind == GateKind::scalar) return put_sums_of_channels<Room>(step_, x, right);
     sum_later(x, right);
 #pragma unroll
     for (int i = 0; i < TurnedPanel::pieces; ++i) {
@@ -66,16 +68,28 @@ class GradientRows {
     q_.store(i, dq);
     k_.store(i, dk);
   }
+  /// Reads the factors f of a piece.
+  __device__ void load_factors(float2 (&f)[4], int i) const {
+    std::uint32_t pairs[4];
+    if constexpr (kind == GateKind::vector) f_.load(pairs, i);
+#pragma unroll
+    for (int m = 0; m < 4; ++m) {
+      const int token = 16 * i + m / 2 * 8 + 2 * (lane() & 3);
+      f[m] = kind == GateKind::vector ? unpacked_pair(pairs[m])
+                                      : *reinterpret_cast<const float2*>(Room::factors(step_) + token);
+    }
+  }
   /// Puts one piece of dq and dk, and sets x to T.
   __device__ void put_piece(int i, float* x, const float* y) const {
     const float s = power_of_2(log2_scale<d_k>);
-    std::uint32_t q[4], k[4], f[4];
+    std::uint32_t q[4], k[4];
+    float2 f[4];
     q_.load(q, i);
     k_.load(k, i);
-    f_.load(f, i);
+    load_factors(f, i);
 #pragma unroll
     for (int m = 0; m < 4; ++m) {
-      const float2 queries = unpacked_pair(q[m]), keys = unpacked_pair(k[m]), factor = unpacked_pair(f[m]);
+      const float2 queries = unpacked_pair(q[m]), keys = unpacked_pair(k[m]), factor = f[m];
       const float2 of_x{x[2 * m], x[2 * m + 1]}, of_y{y[2 * m], y[2 * m + 1]};
       const float2 term = queries * of_x - keys * of_y;
       q[m] = packed_pair(factor.x * of_x.x, factor.y * of_x.y);
@@ -106,6 +120,7 @@ class GradientRows {
     }
   }
 
+  int step_;
   TurnedPanel q_, k_, f_;
 };
 

@@ -2,7 +2,8 @@
 // The group of warps that copies and scales chunks for the groups that compute gradients.
 //
 //   for each chunk n, right to left, beside the products of the chunk to its right:
-//     q, k <- scaled by their decays, in place; f = s e^{b - r} in the room of its gates
+//     q, k <- scaled by their decays, in place; f = s e^{b - r}, of vectors in the
+//     room of the gates
 //     as parts of the chunk to its right are used up, the one to its left is copied there
 //
 // It ends at a strong chunk.
@@ -100,7 +101,7 @@ class GradientScaler {
     using Half = HalfChunk<first_half, typename Room::Gates>;
     const auto q = Room::q(step), k = Room::k(step);
     const auto gates = Room::gates(step);
-    const auto scale = [&](const auto& at, const auto&, const auto& b) {
+    const auto scale = [&](const auto& at, const auto& token, const auto& b) {
       constexpr int count = Half::together;
       float2 queries[count], keys[count];
 #pragma unroll
@@ -111,6 +112,7 @@ class GradientScaler {
         q.set_pair(at[i], f * queries[i]);
         if constexpr (kind != GateKind::none) k.set_pair(at[i], powers_of_2({-b[i].x, -b[i].y}) * keys[i]);
         if constexpr (kind == GateKind::vector) store_pair(gates.memory + at[i], f);
+        if (kind == GateKind::scalar && channel() == 0) Room::factors(step)[token[i]] = f.x;
       }
     };
     return Half(channel()).walk_outwards(gates, scale);

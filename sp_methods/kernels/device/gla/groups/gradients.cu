@@ -26,7 +26,7 @@ class GradientProducts {
       const int step = same_in_warp(next);
       Room::full(step).wait();
       if (kind != GateKind::none && same_in_warp(Room::strong(step)) != 0)
-        return leave_to_sixteen_warps<d_k>(layer_, x_.out.dg);
+        return leave_to_sixteen_warps(layer_, x_.out.dg, Room::Gates::width());
       Turned x, y;
       const float2 right = multiply_states(step, x, y);
       multiply_chunk(step, x, y);
@@ -161,7 +161,14 @@ class GradientProducts {
     };
     dq.write(own(x_.out.dq));
     dk.write(own(x_.out.dk));
-    if constexpr (kind != GateKind::none) dg.write(own(x_.out.dg));
+    if constexpr (kind == GateKind::vector) dg.write(own(x_.out.dg));
+    if constexpr (kind == GateKind::scalar) write_scalar_gate(step);
+  }
+
+  __device__ void write_scalar_gate(int step) const {
+    if (group() != 0) return Room::terms_there().arrive();
+    Room::terms_there().wait();
+    if (warp() == 0) sum_scalar_gate<Room>(step, layer_.rows(x_.out.dg, 1, chunk_of(step)));
   }
 
   const DeviceLayer& layer_;
@@ -179,7 +186,7 @@ __global__ __launch_bounds__(GradientRoom<d_k, d_v, kind>::threads, 1) void segm
             end = layer.first_chunk(DeviceLayer::segment() + 1);
   constexpr int groups = GradientRoom<d_k, d_v, kind>::groups;
   if (kind != GateKind::none && belongs_to_sixteen_warps<d_k>(x.after, layer, edge))
-    return leave_to_sixteen_warps<d_k>(layer, x.out.dg);
+    return leave_to_sixteen_warps(layer, x.out.dg, GateTile<kind, d_k>::width());
   if (group() == groups) {
     if constexpr (groups == 2) take_registers<false, 72>();
     GradientScaler<d_k, d_v, kind>(layer, x, end - 1, end - first).run();
@@ -194,14 +201,10 @@ __global__ __launch_bounds__(GradientRoom<d_k, d_v, kind>::threads, 1) void segm
 
 cudaError_t segment_gradients_by_groups(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
                                         const Segments& cut) {
-  return with_widths(cut.shape, [&](auto d_k, auto d_v) {
-    const auto launch = [&](auto kind) {
-      using Room = GradientRoom<d_k(), d_v(), kind()>;
-      return launch_on_segments<Room::threads>(stream, cut, Room::shared_bytes,
-                                               segment_gradients_kernel<d_k(), d_v(), kind()>, x);
-    };
-    return cut.shape.gate == GateKind::none ? launch(GateConstant<GateKind::none>{})
-                                            : launch(GateConstant<GateKind::vector>{});
+  return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
+    using Room = GradientRoom<d_k(), d_v(), kind()>;
+    return launch_on_segments<Room::threads>(stream, cut, Room::shared_bytes,
+                                             segment_gradients_kernel<d_k(), d_v(), kind()>, x);
   });
 }
 

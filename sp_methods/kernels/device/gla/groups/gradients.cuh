@@ -20,7 +20,7 @@
 
 namespace baton {
 
-/// The device body of segment_gradients on warp groups, for layers without a gate a head. With gates
+/// The device body of segment_gradients on warp groups. With gates
 /// it leaves segments with strong chunks and short last chunks to the kernel of sixteen warps.
 cudaError_t segment_gradients_by_groups(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
                                         const Segments& cut);
@@ -29,17 +29,15 @@ cudaError_t segment_gradients_by_groups(cudaStream_t stream, const SegmentGradie
 /// bf16 makes. It stands in the first element of the segment's dg.
 inline constexpr unsigned short left_to_sixteen_warps = 0xfffe;
 
-/// The place of the mark of this block's segment.
-template <int d_k>
-__device__ inline volatile unsigned short& mark_of_segment(const DeviceLayer& layer, Bf16* dg) {
-  const auto rows = layer.rows(dg, d_k, layer.first_chunk(DeviceLayer::segment()));
+/// The place of the mark of this block's segment; dg is [tokens, heads, width].
+__device__ inline volatile unsigned short& mark_of_segment(const DeviceLayer& layer, Bf16* dg, int width) {
+  const auto rows = layer.rows(dg, width, layer.first_chunk(DeviceLayer::segment()));
   return *reinterpret_cast<unsigned short*>(rows.first);
 }
 
-/// Marks this block's segment; dg is [tokens, heads, d_k].
-template <int d_k>
-__device__ inline void leave_to_sixteen_warps(const DeviceLayer& layer, Bf16* dg) {
-  if (threadIdx.x == 0) mark_of_segment<d_k>(layer, dg) = left_to_sixteen_warps;
+/// Marks this block's segment.
+__device__ inline void leave_to_sixteen_warps(const DeviceLayer& layer, Bf16* dg, int width) {
+  if (threadIdx.x == 0) mark_of_segment(layer, dg, width) = left_to_sixteen_warps;
 }
 
 }  // namespace baton

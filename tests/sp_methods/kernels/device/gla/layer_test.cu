@@ -160,8 +160,9 @@ std::vector<DeviceProblem> problems(unsigned seed) {
   out.push_back({{{3, 1, 128, 128, 64, vector}, Gates::near_one, 0, 5}, 1, 1});
   out.push_back({{{131, 1, 128, 128, 64, vector}, Gates::near_one, 0, 5}, 1, 3});
   // One strong chunk within a gentle segment: the last that a backward pass meets, one between.
-  for (const std::int64_t token : {20, 200})
-    out.push_back({{{600, 2, 128, 128, 64, vector}, Gates::layer, 0, seed + 5}, 1, 2, 1, token});
+  for (const GateKind kind : {GateKind::vector, GateKind::scalar})
+    for (const std::int64_t token : {20, 200})
+      out.push_back({{{600, 2, 128, 128, 64, kind}, Gates::layer, 0, seed + 5}, 1, 2, 1, token});
   std::mt19937 random(seed);
   for (int i = 0; i < 12; ++i) out.push_back(random_problem(random));
   out.push_back({{{4096, 16, 128, 128, 64, vector}, Gates::layer, 0, seed + 4}, 1, 8});
