@@ -36,9 +36,6 @@ struct PanelTile {
   }
   __device__ float2 pair(int at) const { return load_pair(memory + at); }
   __device__ void set_pair(int at, float2 x) const { store_pair(memory + at, x); }
-  __device__ float at(int row, int column) const {
-    return __bfloat162float(*reinterpret_cast<const Bf16*>(memory + offset(row, column)));
-  }
   __device__ void set(int row, int column, float x) const {
     *reinterpret_cast<Bf16*>(memory + offset(row, column)) = __float2bfloat16(x);
   }
@@ -140,10 +137,7 @@ class GroupPlace {
     asm volatile("" : "+r"(start_));  // or the compiler keeps every place in a register
   }
   __device__ int at(int n, int half) const {
-    constexpr int units = 128 / Tile::unit_bytes;
-    const int panel = Tile::panel_bytes == 0 ? 0 : n / 8 * Tile::panel_bytes,
-              unit = Tile::panel_bytes == 0 ? n : n % units;
-    return (start_ ^ (unit * Tile::unit_bytes)) + panel + 8 * half * Tile::row_bytes;
+    return (start_ ^ (n % 8 * Tile::unit_bytes)) + n / 8 * Tile::panel_bytes + 8 * half * Tile::row_bytes;
   }
 
  private:
