@@ -168,8 +168,8 @@ __global__ __launch_bounds__(tile_threads,
   make_segment_state<d_k, d_v, kind, Sweep::right_to_left>(layer, in, states, totals);
 }
 
-/// Writes the state before every chunk, in pieces, and the state and the decay that the segment adds
-/// if these pointers are not null.
+/// Writes the state before every chunk, in pieces, and the state and the decay that the segment
+/// adds if these pointers are not null.
 template <int d_k, int d_v, GateKind kind>
 __global__ __launch_bounds__(tile_threads, 1) void chunk_starts_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkStarts::Operands<OnDevice> x,

@@ -2,7 +2,7 @@
 // The order in which kernels leave states in bf16 for the gradients: pieces of 16 rows and 16
 // columns, in each what one lane of a matrix instruction takes from registers.
 //
-//   [row / 16][column / 16][lane][word]      lane 4 a + b: rows a and a + 8, columns 2 b and 2 b + 8
+//   [row / 16][column / 16][lane][word]     lane 4 a + b: rows a and a + 8, columns 2 b and 2 b + 8
 //   word 2 i + j: columns 2 b + 8 i and the next one of row a + 8 j
 //
 // So a warp reads and writes a piece as 512 bytes in a row, as a left operand or as sums.
@@ -57,7 +57,7 @@ struct PieceTile {
   }
 };
 
-/// The right operand of a warp's product whose outer index are the rows of a state, from `outer` on.
+/// The right operand of a warp's product whose outer index is a state's row, from `outer` on.
 template <int width>
 struct PieceOperand {
   PieceTile<width> tile;
@@ -70,8 +70,8 @@ struct PieceOperand {
   }
 };
 
-/// Adds a lane's products of a piece with its sums there, in the left and in the right 8 columns, to
-/// those of its two rows.
+/// Adds a lane's products of a piece with its sums there, in the left and in the right 8 columns,
+/// to those of its two rows.
 __device__ inline void add_products_of_piece(float2& rows, const std::uint32_t (&words)[4], const float* left,
                                              const float* right) {
 #pragma unroll

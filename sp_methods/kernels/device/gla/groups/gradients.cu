@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sp_methods/kernels/device/gla/groups/gradient_rows.cuh"
 #include "sp_methods/kernels/device/gla/groups/gradient_scaler.cuh"
 #include "sp_methods/kernels/device/gla/groups/gradients.cuh"
 #include "sp_methods/kernels/device/gla/groups/state_operand.cuh"
+#include "sp_methods/kernels/device/gla/groups/turned_gradients.cuh"
 
 namespace baton {
 namespace {
@@ -30,7 +30,7 @@ class GradientProducts {
       Turned x, y;
       const float2 right = multiply_states(step, x, y);
       multiply_chunk(step, x, y);
-      GradientRows<d_k, d_v, kind>(step).put(x, y, right);
+      TurnedGradients<d_k, d_v, kind>(step).put(x, y, right);
       write(step);
     }
   }

@@ -21,12 +21,12 @@ __device__ inline float inverse(float x) {
 }
 
 template <int d_k, int d_v, GateKind kind>
-class GradientRows {
+class TurnedGradients {
  public:
   using Room = GradientRoom<d_k, d_v, kind>;
   using Turned = GroupSums<device_chunk>;
 
-  __device__ explicit GradientRows(int step)
+  __device__ explicit TurnedGradients(int step)
       : step_(step),
         q_(panel(Room::q(step).memory)),
         k_(panel(Room::k(step).memory)),
