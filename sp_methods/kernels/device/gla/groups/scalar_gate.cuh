@@ -10,6 +10,18 @@
 
 namespace baton {
 
+/// Adds sums of lanes that are `apart` apart, of which each keeps `half`: the later ones where its
+/// number has the bit.
+template <int half, int count>
+__device__ inline void halve(float (&sums)[count], int apart) {
+  const bool later = (lane() & apart) != 0;
+#pragma unroll
+  for (int i = 0; i < half; ++i) {
+    const float own = later ? sums[half + i] : sums[i], other = later ? sums[i] : sums[half + i];
+    sums[i] = own + __shfl_xor_sync(0xffffffffU, other, apart);
+  }
+}
+
 /// Puts this warp's sums over channels of T = `terms` and R = `right` where sum_scalar_gate finds
 /// them.
 template <class Room>
@@ -20,15 +32,7 @@ __device__ inline void put_sums_of_channels(int step, const GroupSums<device_chu
   for (int i = 0; i < 2 * pairs; ++i)
     sums[i] = terms.c[4 * (i / 2) + i % 2] + terms.c[4 * (i / 2) + 2 + i % 2];
   if ((lane() & 3) == 3) sums[2 * pairs - 1] += right.x + right.y;  // which every token's sum has
-  const auto halve = [&](auto half, int apart) {
-    const bool upper = (lane() & apart) != 0;
-#pragma unroll
-    for (int i = 0; i < half(); ++i) {
-      const float own = upper ? sums[half() + i] : sums[i], other = upper ? sums[i] : sums[half() + i];
-      sums[i] = own + __shfl_xor_sync(0xffffffffU, other, apart);
-    }
-  };
-  halve(Width<8>{}, 16), halve(Width<4>{}, 8), halve(Width<2>{}, 4);
+  halve<8>(sums, 16), halve<4>(sums, 8), halve<2>(sums, 4);
   const int n = (lane() & 16) / 4 + (lane() & 8) / 4 + (lane() & 4) / 4;
   float* const into = Room::terms(step) + warp() * device_chunk + 8 * n + 2 * (lane() & 3);
   *reinterpret_cast<float2*>(into) = {sums[0], sums[1]};
