@@ -13,6 +13,7 @@
 
 namespace baton {
 
+/// The elements of a panel as pieces of this thread.
 class TurnedPanel {
  public:
   static constexpr int pieces = device_chunk / 16;

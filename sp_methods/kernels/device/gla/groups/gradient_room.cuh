@@ -10,8 +10,8 @@
 
 namespace baton {
 
-/// Shared memory of a block of gradients. It has 211 KiB at d_k = d_v = 128,
-/// so one block a multiprocessor.
+/// Shared memory of a block of gradients. It has 211 KiB at d_k = d_v = 128 with vector gates, so
+/// one block a multiprocessor.
 template <int d_k, int d_v, GateKind kind>
 struct GradientRoom {
   using Keys = PanelTile<d_k>;
@@ -55,6 +55,7 @@ struct GradientRoom {
   }
 
   __device__ static GroupBarrier scaling() { return {1, group_threads}; }
+  /// A chunk is copied and scaled.
   __device__ static GroupBarrier full(int step) { return {2 + (step & 1), threads}; }
   /// The room of q, k and g may be used again.
   __device__ static GroupBarrier keys_free(int step) { return {4 + (step & 1), threads}; }

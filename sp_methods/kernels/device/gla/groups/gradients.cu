@@ -67,7 +67,8 @@ class GradientProducts {
     start_product<d_v / 16>(x, state, Rows(Room::d_o(step).memory), false);
     commit_products();
     gradient_.scale_rows(Room::from(step) + channel());
-    const float2 passing = sums_of_rows(state, gradient_);
+    float2 right{0.0F, 0.0F};
+    if constexpr (kind != GateKind::none) right = sums_of_rows(state, gradient_);
     put_gradient();
     wait_for_products<0>();
     x.arrived();
@@ -81,10 +82,12 @@ class GradientProducts {
     show_to_products();
     wait_for_products<0>();
     y.arrived();
-    const float2 leaving = sums_of_rows(TurnedPanel(Room::k(step).memory + panel()), y);
+    if constexpr (kind != GateKind::none) {
+      const float* const to = Room::to(step) + channel() + gradient_.row();
+      right = float2{to[0], to[8]} * right + sums_of_rows(TurnedPanel(Room::k(step).memory + panel()), y);
+    }
     Room::operands_there().wait();
-    const float* const to = Room::to(step) + channel() + gradient_.row();
-    return float2{to[0], to[8]} * passing + leaving;
+    return right;
   }
   /// Offset of this group's columns in a tile.
   __device__ static int panel() { return Keys::offset(0, channel()); }

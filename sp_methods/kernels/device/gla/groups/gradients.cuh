@@ -20,8 +20,8 @@
 
 namespace baton {
 
-/// The device body of segment_gradients on warp groups. With gates
-/// it leaves segments with strong chunks and short last chunks to the kernel of sixteen warps.
+/// The device body of segment_gradients on warp groups. With gates it leaves segments that have a
+/// strong chunk or end in a short one to the kernel of sixteen warps.
 cudaError_t segment_gradients_by_groups(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
                                         const Segments& cut);
 

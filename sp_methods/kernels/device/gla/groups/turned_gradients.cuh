@@ -14,12 +14,13 @@
 namespace baton {
 
 /// 1 / x for x far from the ends of the range.
-__device__ inline float inverse(float x) {
+__device__ inline float reciprocal(float x) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 
+/// The gradients of one chunk in one group's channels.
 template <int d_k, int d_v, GateKind kind>
 class TurnedGradients {
  public:
@@ -93,7 +94,7 @@ class TurnedGradients {
       const float2 of_x{x[2 * m], x[2 * m + 1]}, of_y{y[2 * m], y[2 * m + 1]};
       const float2 term = queries * of_x - keys * of_y;
       q[m] = packed_pair(factor.x * of_x.x, factor.y * of_x.y);
-      k[m] = packed_pair(s * of_y.x * inverse(factor.x), s * of_y.y * inverse(factor.y));
+      k[m] = packed_pair(s * of_y.x * reciprocal(factor.x), s * of_y.y * reciprocal(factor.y));
       x[2 * m] = term.x, x[2 * m + 1] = term.y;
     }
     q_.store(i, q);
