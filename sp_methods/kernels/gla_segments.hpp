@@ -148,7 +148,8 @@ struct SegmentOutput {
 };
 
 /// Writes the state before every chunk, from zero or from given states at the starts of segments.
-/// Null outputs are not written. Reads k, v and g.
+/// Null outputs are not written. Reads k, v and g. A body may keep a state's elements in an order
+/// of its own, as that of segment_starts does, since segment_gradients alone reads them.
 struct ChunkStarts {
   static constexpr const char* name = "chunk_starts";
   using Parameters = Segments;

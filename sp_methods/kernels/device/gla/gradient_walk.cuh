@@ -14,6 +14,7 @@
 #pragma once
 
 #include "sp_methods/kernels/device/gla/scores.cuh"
+#include "sp_methods/kernels/device/gla/state_pieces.cuh"
 
 namespace baton {
 
@@ -175,10 +176,10 @@ struct GradientMemory {
   __device__ static Bf16Tile<d_v> d_o() { return {shared_space() + d_o_at}; }
   __device__ static Bf16Tile<device_chunk> scores() { return {shared_space() + scores_at}; }
   __device__ static Bf16Tile<device_chunk> d_scores() { return {shared_space() + d_scores_at}; }
-  __device__ static Bf16Tile<d_v> state() { return {shared_space() + state_at}; }
+  __device__ static PieceTile<d_v> state() { return {shared_space() + state_at}; }
   __device__ static Bf16Tile<d_v> gradient() { return {shared_space() + gradient_at}; }
   /// The state before the segment, in the memory of D' until D' is made.
-  __device__ static Bf16Tile<d_v> segment_start() { return gradient(); }
+  __device__ static PieceTile<d_v> segment_start() { return {shared_space() + gradient_at}; }
   __device__ static FloatTile<d_k> x() { return {shared_space() + state_at}; }
   __device__ static FloatTile<d_k> y() { return {shared_space() + gradient_at}; }
 
@@ -220,52 +221,54 @@ template <int d_k, int d_v, GateKind kind>
 class StateBefore {
  public:
   using Memory = GradientMemory<d_k, d_v, kind>;
-  using Places = DensePlaces<d_v, d_k>;
   using Source = ChunkStartsInSegments<OnDevice>;
 
   /// Starts the copies of chunk `chunk` and segment `segment` of all heads. The state is zero if
   /// `from.chunks` is null.
   __device__ static void load(const Source& from, std::int64_t chunk, std::int64_t segment) {
-    if (from.chunks == nullptr) return clear();
-    Places::load_async(Memory::state(), from.chunks + chunk * d_k * d_v);
-    if (from.segments != nullptr)
-      Places::load_async(Memory::segment_start(), from.segments + segment * d_k * d_v);
+    copy(Memory::state(), from.chunks, chunk);
+    if (from.chunks != nullptr && from.segments != nullptr)
+      copy(Memory::segment_start(), from.segments, segment);
   }
 
   /// Reads the decays from the segment's first token to a chunk.
   __device__ StateBefore(const Source& from, std::int64_t chunk) {
 #pragma unroll
-    for (int i = 0; i < Places::count; ++i) {
-      const bool decays = kind != GateKind::none && from.segments != nullptr;
-      decays_[i] = decays ? from.decays[chunk * d_k + Places::row(i)] : 1.0F;
+    for (int i = 0; i < units; ++i) {
+      decays_[i] = {1.0F, 1.0F};
+      if (kind == GateKind::none || from.segments == nullptr) continue;
+      const float* const decays = from.decays + chunk * d_k + row(i);
+      decays_[i] = {decays[0], decays[8]};
     }
   }
 
   /// Adds the decayed state before the segment; this thread's copies must be complete.
   __device__ void add_segment() const {
 #pragma unroll
-    for (int i = 0; i < Places::count; ++i) {
-      auto* const at = reinterpret_cast<uint4*>(Memory::state().memory + Places::offset(i));
-      const uint4 own = *at;
-      const uint4 more = *reinterpret_cast<const uint4*>(Memory::segment_start().memory + Places::offset(i));
-      *at = {sum(own.x, i, more.x), sum(own.y, i, more.y), sum(own.z, i, more.z), sum(own.w, i, more.w)};
+    for (int i = 0; i < units; ++i) {
+      uint4& own = unit(Memory::state(), i);
+      const uint4 more = unit(Memory::segment_start(), i);
+      own = {plus_decayed_pair(own.x, decays_[i].x, more.x), plus_decayed_pair(own.y, decays_[i].y, more.y),
+             plus_decayed_pair(own.z, decays_[i].x, more.z), plus_decayed_pair(own.w, decays_[i].y, more.w)};
     }
   }
 
  private:
-  __device__ static void clear() {
+  static constexpr int units = d_k * d_v / 8 / tile_threads;  ///< Units of 16 bytes of a thread.
+  __device__ static int number(int i) { return static_cast<int>(threadIdx.x) + i * tile_threads; }
+  /// The first of the two rows that a unit has elements of; the other one is 8 rows below.
+  __device__ static int row(int i) { return number(i) / (2 * d_v) * 16 + number(i) % 32 / 4; }
+  __device__ static uint4& unit(const PieceTile<d_v>& tile, int i) {
+    return reinterpret_cast<uint4*>(tile.memory)[number(i)];
+  }
+  __device__ static void copy(const PieceTile<d_v>& into, const Bf16* states, std::int64_t state) {
 #pragma unroll
-    for (int i = 0; i < Places::count; ++i)
-      *reinterpret_cast<uint4*>(Memory::state().memory + Places::offset(i)) = uint4{0, 0, 0, 0};
+    for (int i = 0; i < units; ++i)
+      copy_16_async(shared_address(&unit(into, i)), states + state * d_k * d_v + 8 * number(i),
+                    states != nullptr);
   }
 
-  /// own + decay * more, for two elements of bf16.
-  __device__ std::uint32_t sum(std::uint32_t own, int i, std::uint32_t more) const {
-    const float2 a = unpacked_pair(own), b = unpacked_pair(more);
-    return packed_pair(fmaf(decays_[i], b.x, a.x), fmaf(decays_[i], b.y, a.y));
-  }
-
-  float decays_[Places::count];
+  float2 decays_[units];
 };
 
 }  // namespace baton

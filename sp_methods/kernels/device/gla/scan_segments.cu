@@ -7,11 +7,12 @@
 //                      carry = e^total (.) carry + state;  log += total
 //   scan_segments: the last edge, and the rank's map (e^log, carry)
 //
-// scan_segments works in place and serves both passes; segment_starts writes bf16, true states, for
-// segment_gradients to add to the states of chunks.
+// scan_segments works in place and serves both passes; segment_starts writes bf16, true states in
+// pieces (state_pieces.cuh), for segment_gradients to add to the states of chunks.
 // Every thread has four elements of one row and reads eight segments ahead of its writes.
 // Cost: heads segments d_k d_v, read and written once.
 #include "sp_methods/kernels/device/gla/layer.cuh"
+#include "sp_methods/kernels/device/gla/state_pieces.cuh"
 
 namespace baton {
 namespace {
@@ -106,8 +107,10 @@ __global__ __launch_bounds__(scan_threads) void segment_starts_kernel(StartsOper
   if (x.incoming != nullptr) carry.state = *reinterpret_cast<const float4*>(x.incoming + place.at(1, 0));
   const auto write = [&](int segment) {
     const float4 state = carry.state;
-    *reinterpret_cast<uint2*>(x.starts + place.at(segments, segment)) = {packed_pair(state.x, state.y),
-                                                                         packed_pair(state.z, state.w)};
+    Bf16* const starts = x.starts + (place.head * segments + segment) * place.size;
+    const int column = place.element % d_v;
+    store_pair(starts + pair_in_pieces(d_v, place.row, column), {state.x, state.y});
+    store_pair(starts + pair_in_pieces(d_v, place.row, column + 2), {state.z, state.w});
   };
   for (int first = 0; first < segments; first += ahead)
     scan_some(carry, x.states, x.totals, place, first, write);

@@ -97,23 +97,22 @@ class SegmentGradientsBlock {
 
   /// Sets the parts of rowsum(e^all (.) S (.) D); D may have its decay to the middle already.
   __device__ void put_passing(bool strong) {
-    const auto state = Memory::state();
-    const SumsPlace<Bf16Tile<d_v>> place(Place::row(), Place::column());
 #pragma unroll
     for (int m = 0; m < d_k / 64; ++m) {
+      float2 sums{0.0F, 0.0F};  // of rows r and r + 8
+#pragma unroll
+      for (int n = 0; n < d_v / 64; ++n) {
+        std::uint32_t state[4];
+        Memory::state().load(state, Place::row() + 16 * m, Place::column() + 16 * n);
+        add_products_of_piece(sums, state, gradient_.c[m][2 * n], gradient_.c[m][2 * n + 1]);
+      }
+      sums = sum_over_row(sums);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int row = Place::row() + 16 * m + 8 * half + (lane() >> 2);
-        float sum = 0.0F;
-#pragma unroll
-        for (int n = 0; n < d_v / 32; ++n) {
-          const float2 s = state.pair(place.at(m, half, n));
-          sum += s.x * gradient_.c[m][n][2 * half] + s.y * gradient_.c[m][n][2 * half + 1];
-        }
-        sum += __shfl_xor_sync(0xffffffffU, sum, 1);
-        sum += __shfl_xor_sync(0xffffffffU, sum, 2);
-        sum *= Memory::to_middle()[row] * (strong ? Memory::from_middle()[row] : 1.0F);
-        if ((lane() & 3) == 0) Memory::passing()[warp_column() * d_k + row] = sum;
+        const float decay = Memory::to_middle()[row] * (strong ? Memory::from_middle()[row] : 1.0F);
+        if ((lane() & 3) == 0)
+          Memory::passing()[warp_column() * d_k + row] = decay * (half == 0 ? sums.x : sums.y);
       }
     }
   }
@@ -218,10 +217,12 @@ class SegmentGradientsBlock {
   /// Sets the part of X that comes from S, or the part of Y that comes from D.
   __device__ void set_sums_of_states(int step, bool strong) {
     sums_.clear();
-    const auto left = holds_x() ? Memory::d_o() : Memory::v();
-    const auto right = holds_x() ? Memory::state() : Memory::gradient();
-    add_product<d_v / 16>(sums_, left_operand<RowsAre::outer>(left, key_row()),
-                          right_operand<RowsAre::outer>(right, key_column()));
+    const auto left = left_operand<RowsAre::outer>(holds_x() ? Memory::d_o() : Memory::v(), key_row());
+    if (holds_x()) {
+      add_product<d_v / 16>(sums_, left, PieceOperand<d_v>{Memory::state(), key_column()});
+    } else {
+      add_product<d_v / 16>(sums_, left, right_operand<RowsAre::outer>(Memory::gradient(), key_column()));
+    }
     if constexpr (kind == GateKind::none) return;
     if (!holds_x()) return put_leaving(step);
     if (strong) return;
@@ -274,15 +275,15 @@ class SegmentGradientsBlock {
 template <int d_k, int d_v, GateKind kind>
 __global__ __launch_bounds__(tile_threads, 1) void segment_gradients_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ SegmentGradientsOperands x,
-    bool strong_alone) {
-  const int edge = layer.segments - 1 - DeviceLayer::segment();
-  if (strong_alone && !belongs_to_sixteen_warps<d_k>(x.after, layer, edge)) return;
+    bool marked_alone) {
+  constexpr int width = GateTile<kind, d_k>::width();
+  if (marked_alone && mark_of_segment(layer, x.out.dg, width) != left_to_sixteen_warps) return;
   SegmentGradientsBlock<d_k, d_v, kind>(layer, x).run();
 }
 
 cudaError_t segment_gradients(cudaStream_t stream, const SegmentGradients::Operands<OnDevice>& x,
                               const Segments& cut) {
-  const bool groups = has_warp_groups() && cut.shape.gate != GateKind::scalar;
+  const bool groups = has_warp_groups();
   if (groups) {
     const cudaError_t code = segment_gradients_by_groups(stream, x, cut);
     if (code != cudaSuccess || cut.shape.gate == GateKind::none) return code;

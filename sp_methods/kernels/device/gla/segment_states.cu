@@ -11,6 +11,7 @@
 // Cost: 2 tokens d_k d_v flop a head; reads each input once. Shared memory holds four chunks.
 #include "sp_methods/kernels/device/gla/gate_walk.cuh"
 #include "sp_methods/kernels/device/gla/layer.cuh"
+#include "sp_methods/kernels/device/gla/state_pieces.cuh"
 
 namespace baton {
 namespace {
@@ -167,8 +168,8 @@ __global__ __launch_bounds__(tile_threads,
   make_segment_state<d_k, d_v, kind, Sweep::right_to_left>(layer, in, states, totals);
 }
 
-/// Writes the state before every chunk, and the state and the decay that the segment adds if these
-/// pointers are not null.
+/// Writes the state before every chunk, in pieces, and the state and the decay that the segment
+/// adds if these pointers are not null.
 template <int d_k, int d_v, GateKind kind>
 __global__ __launch_bounds__(tile_threads, 1) void chunk_starts_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkStarts::Operands<OnDevice> x,
@@ -178,8 +179,7 @@ __global__ __launch_bounds__(tile_threads, 1) void chunk_starts_kernel(
   read_edge<d_k, d_v>(block.state, x.before, layer.segments, DeviceLayer::segment());
   block.run([&](int chunk) {
     const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * layer.chunks() + chunk;
-    Bf16* at = x.starts + (number * d_k + Place::row()) * d_v + Place::column();
-    store_sums(HeadRows<Bf16>{at, d_v, d_k}, block.state);
+    store_pieces<d_v>(x.starts + number * d_k * d_v, Place::row(), Place::column(), block.state);
     if (x.decays != nullptr) put_channels<d_k>(x.decays + number * d_k, decay_of(block.before));
   });
   if (x.states != nullptr) write_segment_state(block, layer, x.states, x.totals);

@@ -99,7 +99,7 @@ struct Bf16Tile {
 /// Tile with fp32 rows of `width` elements in shared memory, swizzled in units of 32 bytes.
 template <int width>
 struct FloatTile {
-  static constexpr int row_bytes = 4 * width, panel_bytes = 0;
+  static constexpr int row_bytes = 4 * width;
   static constexpr int unit_bytes = 32;
   static constexpr bool swaps_rows_8_apart = false;
   __host__ __device__ static constexpr int bytes(int rows) { return rows * row_bytes; }

@@ -15,11 +15,11 @@
 namespace baton {
 
 inline constexpr int group_threads = 128;
-/// The number of this warp's group; all lanes of a warp must call it. The shuffle tells the
-/// compiler that they agree.
-__device__ inline int group() {
-  return __shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x) / group_threads, 0);
-}
+/// A number that all lanes of a warp have. The shuffle tells the compiler that they agree, so that
+/// it keeps what follows from it in registers of the warp.
+__device__ inline int same_in_warp(int x) { return __shfl_sync(0xffffffffU, x, 0); }
+/// The number of this warp's group; all lanes of a warp must call it.
+__device__ inline int group() { return same_in_warp(static_cast<int>(threadIdx.x) / group_threads); }
 __device__ inline int group_thread() { return static_cast<int>(threadIdx.x) % group_threads; }
 
 /// Tile with bf16 rows of `width` elements in shared memory, aligned to 1024 bytes.
@@ -37,9 +37,6 @@ struct PanelTile {
   }
   __device__ float2 pair(int at) const { return load_pair(memory + at); }
   __device__ void set_pair(int at, float2 x) const { store_pair(memory + at, x); }
-  __device__ float at(int row, int column) const {
-    return __bfloat162float(*reinterpret_cast<const Bf16*>(memory + offset(row, column)));
-  }
   __device__ void set(int row, int column, float x) const {
     *reinterpret_cast<Bf16*>(memory + offset(row, column)) = __float2bfloat16(x);
   }
@@ -89,15 +86,6 @@ __device__ inline void copy_dense(const PanelTile<width, rows>& into, const Bf16
 #pragma unroll
   for (int down = 0; down < rows; down += apart)
     copy_16_async(at + down * PanelTile<width, rows>::row_bytes, first + down * width, true);
-}
-
-/// Starts the copy of dense rows by one group, or stores zeros if `from` is null.
-template <int width, int rows>
-__device__ inline void load_dense(const PanelTile<width, rows>& into, const Bf16* from) {
-  if (from != nullptr) return copy_dense(into, from);
-#pragma unroll 4
-  for (int at = 16 * group_thread(); at < PanelTile<width, rows>::bytes; at += 16 * group_threads)
-    *reinterpret_cast<uint4*>(into.memory + at) = uint4{0, 0, 0, 0};
 }
 
 /// Raises (`more`) or lowers the number of registers of each thread of this group to `count`.
@@ -162,10 +150,7 @@ class GroupPlace {
     asm volatile("" : "+r"(start_));  // or the compiler keeps every place in a register
   }
   __device__ int at(int n, int half) const {
-    constexpr int units = 128 / Tile::unit_bytes;
-    const int panel = Tile::panel_bytes == 0 ? 0 : n / 8 * Tile::panel_bytes,
-              unit = Tile::panel_bytes == 0 ? n : n % units;
-    return (start_ ^ (unit * Tile::unit_bytes)) + panel + 8 * half * Tile::row_bytes;
+    return (start_ ^ (n % 8 * Tile::unit_bytes)) + n / 8 * Tile::panel_bytes + 8 * half * Tile::row_bytes;
   }
 
  private:

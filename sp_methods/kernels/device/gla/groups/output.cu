@@ -2,6 +2,7 @@
 #include "sp_methods/kernels/device/gla/groups/chunk_scaler.cuh"
 #include "sp_methods/kernels/device/gla/groups/output.cuh"
 #include "sp_methods/kernels/device/gla/scores.cuh"
+#include "sp_methods/kernels/device/tile/turned_panel.cuh"
 
 namespace baton {
 namespace {
@@ -24,7 +25,8 @@ class SegmentOutputBlock {
     if (group() == Memory::groups) return ChunkScaler<d_k, d_v, kind>(layer_, in_, first_, count_).run();
     read_state(before);
 #pragma unroll 1
-    for (int step = 0; step < count_; ++step) {
+    for (int next = 0; next < count_; ++next) {
+      const int step = same_in_warp(next);
       Memory::full(step).wait();
       GroupSums<device_chunk> o;  // o^T: this group's columns of v, all tokens
       multiply(step, o);
@@ -69,7 +71,7 @@ class SegmentOutputBlock {
     using Along = PanelsAlong;
     const PanelOperand<Along::summed> q(Memory::q(step).memory);
     const PanelOperand<Along::outer> v(values(step).memory), k(Memory::k(step).memory);
-    const bool strong = kind != GateKind::none && __shfl_sync(0xffffffffU, Memory::strong(step), 0) != 0;
+    const bool strong = kind != GateKind::none && same_in_warp(Memory::strong(step)) != 0;
     if constexpr (kind != GateKind::none) scale_state(Memory::carry(step + 3), Memory::to(step));
     set_scores(step, strong);
 
@@ -124,36 +126,22 @@ class SegmentOutputBlock {
 
   /// Stores o, transposed, in the memory of this group's columns of v.
   __device__ void turn(int step, const GroupSums<device_chunk>& o) const {
-    const int from = group_thread() % 32, warp = group_thread() / 32;
-    const int token = 8 * (from >> 4) + (from & 7), unit = 2 * warp + (from >> 3 & 1);
-    const std::uint32_t at = shared_address(values(step).memory) + PanelTile<64>::offset(token, 8 * unit);
+    const TurnedPanel into(values(step).memory);
 #pragma unroll
-    for (int i = 0; i < device_chunk / 16; ++i) {
+    for (int i = 0; i < TurnedPanel::pieces; ++i) {
       std::uint32_t x[4];
       pack_left(x, o, i);
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(
-                       at + i * 16 * PanelTile<64>::row_bytes),
-                   "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3])
-                   : "memory");
+      into.store(i, x);
     }
     turned().wait();
   }
 
   /// Writes this group's columns of o; the slot is free once they are read.
   __device__ void write(int step) const {
-    constexpr int units = 8, apart = group_threads / units, count = device_chunk / apart;
-    const int row = group_thread() / units, column = group_thread() % units * 8;
-    const char* const from = values(step).memory + PanelTile<64>::offset(row, column);
-    uint4 x[count];
-#pragma unroll
-    for (int i = 0; i < count; ++i)
-      x[i] = *reinterpret_cast<const uint4*>(from + i * apart * PanelTile<64>::row_bytes);
+    const PanelRows o(values(step).memory);
     if (step + Memory::slots < count_) Memory::empty(step).arrive();
     const auto rows = layer_.rows(o_, d_v, first_ + step);
-    Bf16* const into = rows.row(row) + 64 * group() + column;
-#pragma unroll
-    for (int i = 0; i < count; ++i)
-      if (row + i * apart < rows.count) *reinterpret_cast<uint4*>(into + i * apart * rows.stride) = x[i];
+    o.write({rows.first + 64 * group(), rows.stride, rows.count});
   }
 
   const DeviceLayer& layer_;

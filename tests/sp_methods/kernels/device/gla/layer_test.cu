@@ -19,8 +19,9 @@
 
 #include "collectives/executors/cuda/ranks.cuh"
 #include "collectives/schedule/errors.hpp"
-#include "collectives/schedule/slice.hpp"
+#include "sp_methods/kernels/device/gla/state_pieces.cuh"
 #include "tests/held_out_seed.hpp"
+#include "tests/sp_methods/kernels/device/gla/device_problem.cuh"
 #include "tests/sp_methods/kernels/device/gla/layer_rank.cuh"
 #include "tests/sp_methods/kernels/gla_problem.hpp"
 
@@ -30,37 +31,6 @@ using namespace baton;
 using test::Gates;
 
 constexpr double tolerance = 5e-3;
-
-/// A layer, and how it is cut.
-struct DeviceProblem {
-  test::Problem layer;
-  int ranks, segments, groups = 1;
-
-  std::string name() const {
-    return layer.name() + ", ranks " + std::to_string(ranks) + ", segments " + std::to_string(segments) +
-           ", groups " + std::to_string(groups);
-  }
-};
-
-/// The inputs of a layer, each a number that bf16 holds.
-test::Tensors drawn(const DeviceProblem& problem) {
-  test::Tensors tensors = test::draw(problem.layer);
-  for (auto* tensor : {&tensors.q, &tensors.k, &tensors.v, &tensors.g, &tensors.d_o})
-    for (float& value : *tensor) value = from_bf16(to_bf16(value));
-  return tensors;
-}
-
-void write(const DeviceArray<Bf16>& into, const std::vector<float>& from) {
-  std::vector<Bf16> narrow;
-  for (const float value : from) narrow.push_back(__float2bfloat16(value));
-  cuda(cudaMemcpy(into.at(), narrow.data(), narrow.size() * sizeof(Bf16), cudaMemcpyHostToDevice));
-}
-
-std::vector<float> read(const DeviceArray<Bf16>& from) {
-  std::vector<float> wide;
-  for (const Bf16 value : from.host()) wide.push_back(__bfloat162float(value));
-  return wide;
-}
 
 using Ranks = std::vector<std::unique_ptr<Rank>>;
 
@@ -189,6 +159,10 @@ std::vector<DeviceProblem> problems(unsigned seed) {
   out.push_back({{{964, 3, 64, 128, 64, vector}, Gates::near_one, 0, 2931344254}, 3, 3});
   out.push_back({{{3, 1, 128, 128, 64, vector}, Gates::near_one, 0, 5}, 1, 1});
   out.push_back({{{131, 1, 128, 128, 64, vector}, Gates::near_one, 0, 5}, 1, 3});
+  // One strong chunk within a gentle segment: the last that a backward pass meets, one between.
+  for (const GateKind kind : {GateKind::vector, GateKind::scalar})
+    for (const std::int64_t token : {20, 200})
+      out.push_back({{{600, 2, 128, 128, 64, kind}, Gates::layer, 0, seed + 5}, 1, 2, 1, token});
   std::mt19937 random(seed);
   for (int i = 0; i < 12; ++i) out.push_back(random_problem(random));
   out.push_back({{{4096, 16, 128, 128, 64, vector}, Gates::layer, 0, seed + 4}, 1, 8});
@@ -231,13 +205,18 @@ class ComparedStarts {
   }
 
  private:
+  std::int64_t place_of(std::int64_t row, std::int64_t column) const {
+    const auto width = static_cast<int>(cut_.shape.d_v), r = static_cast<int>(row);
+    return pair_in_pieces(width, r, static_cast<int>(column / 2 * 2)) + column % 2;
+  }
   int wrong_of(std::int64_t chunk, std::int64_t segment, std::string& first) const {
     const std::int64_t d_v = cut_.shape.d_v, state = cut_.shape.d_k * d_v;
     int count = 0;
     for (std::int64_t i = 0; i < state; ++i) {
-      const float own = chunks_[size(chunk * state + i)], before = segments_[size(segment * state + i)];
+      const std::int64_t at = place_of(i / d_v, i % d_v);
+      const float own = chunks_[size(chunk * state + at)], before = segments_[size(segment * state + at)];
       const float decay = decays_[size(chunk * cut_.shape.d_k + i / d_v)];
-      const float expected = expected_[size(chunk * state + i)];
+      const float expected = expected_[size(chunk * state + at)];
       const float most = 0.01F * (std::abs(own) + std::abs(decay * before)) + 1e-6F;
       if (std::abs(own + decay * before - expected) <= most) continue;
       if (++count == 1 && first.empty())
