@@ -30,6 +30,7 @@ struct SweptChunks {
   const Bf16* gradients;  ///< D, behind each chunk: [heads of the call, chunks, d_v, d_k].
   const Bf16* missing;    ///< R [tokens, heads, d_v], of all heads of the layer.
   const Bf16* z;          ///< Z [tokens, heads, d_v], of all heads of the layer.
+  const char* chunks;     ///< What is kept of every chunk besides (inverse.cuh, low_rank/records.cuh).
 };
 
 /// Writes all gradients of the call's heads with sixteen warps, one block a head and chunk: the

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shared memory of a block that computes the gradients of a chunk under a low-rank rule.
 //
-//   room                     first            then              last
-//   dO, Z, U^T, V            dU^T for Z       dO, Z, U^T, V     gates, sums of dg
-//   four of [64, 64]         T, value_pairs, Arv                gradients of scores
-//   S, D                     S, D             S, D              b of every token and channel
+//   room                     first            then
+//   dO, Z, U, V              dO, Z, U, V      gates, sums of dg
+//   four of [64, 64]         two of scores    gradients of scores
+//   S, D                     S, D             b of every token and channel
 //
 // At d_k = d_v = 128: 226 KiB, one block a multiprocessor.
 #pragma once
@@ -22,7 +22,8 @@ struct LowRankGradientMemory {
   /// Sums over channels that dg has besides terms of tokens.
   static constexpr int edge_sums = 12;
   static constexpr int key_bytes = Bf16Tile<d_k>::bytes(device_chunk);
-  static constexpr int value_bytes = Pairs::bytes(d_v), pair_bytes = Pairs::bytes(device_chunk);
+  static constexpr int value_bytes = Bf16Tile<d_v>::bytes(device_chunk),
+                       pair_bytes = Pairs::bytes(device_chunk);
   static constexpr int d_o_at = 4 * key_bytes, pairs_at = d_o_at + 4 * value_bytes;
   static constexpr int edges_at = d_o_at + Gates::bytes(), totals_at = edges_at + 4 * edge_sums * d_k;
   static constexpr int state_at = pairs_at + 4 * pair_bytes, state_bytes = Bf16Tile<d_k>::bytes(d_v);
@@ -35,14 +36,11 @@ struct LowRankGradientMemory {
   __device__ static Bf16Tile<d_k> keys() { return {shared_space() + 2 * key_bytes}; }
   __device__ static Bf16Tile<d_k> writes() { return {shared_space() + 3 * key_bytes}; }
   __device__ static Bf16Tile<d_v> d_o() { return {shared_space() + d_o_at}; }
-  /// The gradient of what is read before its own token's reads count, in the place of Z.
-  __device__ static Pairs d_written() { return {shared_space() + d_o_at + value_bytes}; }
   __device__ static Bf16Tile<d_v> z() { return {shared_space() + d_o_at + value_bytes}; }
-  __device__ static Pairs read() { return {shared_space() + d_o_at + 2 * value_bytes}; }
+  __device__ static Bf16Tile<d_v> read() { return {shared_space() + d_o_at + 2 * value_bytes}; }
   __device__ static Bf16Tile<d_v> values() { return {shared_space() + d_o_at + 3 * value_bytes}; }
   __device__ static Pairs pairs(int i) { return {shared_space() + pairs_at + i * pair_bytes}; }
-  __device__ static Pairs t() { return pairs(0); }
-  __device__ static Pairs value_pairs() { return pairs(1); }
+  __device__ static Pairs query_values() { return pairs(1); }
   __device__ static Pairs read_values() { return pairs(2); }
   // Gradients of scores.
   __device__ static Pairs d_query_writes() { return pairs(0); }

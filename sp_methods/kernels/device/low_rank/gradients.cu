@@ -1,25 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All gradients of one chunk under a low-rank rule, from the state S before it times `to`, the
-// gradient D behind it times `from`, what its tokens read (U) and the gradient of that (dU): one
-// block a head and chunk.
-//
-//   Z = T^T dU                dv = k" D^T + value_pairs^T dO + Arv^T Z
-//   dAqb = tril(dO U^T)       dAqv = tril(dO V^T)
-//   dArb = tril_{-1}(Z U^T)   dArv = tril_{-1}(Z V^T)
-//   Xq = dO S + dAqb b" + dAqv k"        Yb = U D + dAqb^T q' + dArb^T r'
-//   Xr = Z S  + dArb b" + dArv k"        Yk = V D + dAqv^T q' + dArv^T r'
-//   what passes the right edge, for dg:  colsum(S (.) D) + sum over u of k" (V D) + b" (U D)
-//
-// and then gradient_rows.cuh. Pairs that pass no gate, a query with its own token's write and a
-// read with that of the token before, stand in dg's sum twice with the same rounded factors and
-// cancel to fp32 accuracy. The scaled rows are those of the records.
-// Cost: tokens (12 d_k d_v + 64 (16 d_k + 12 d_v)) flop a head; records, S, D, U, dU, dO, v read
-// and all gradients written once.
-// Source: "RWKV-7", arXiv 2503.14456 (chunkwise form), differentiated.
-#include "sp_methods/kernels/device/delta/forward_sweep.cuh"
-#include "sp_methods/kernels/device/delta/reverse_sweep.cuh"
-#include "sp_methods/kernels/device/low_rank/factors.cuh"
 #include "sp_methods/kernels/device/low_rank/gradient_rows.cuh"
+#include "sp_methods/kernels/device/low_rank/gradients.cuh"
+#include "sp_methods/kernels/device/low_rank/records.cuh"
 
 namespace baton {
 namespace {
@@ -30,21 +12,22 @@ class LowRankChunkGradients {
   using Memory = LowRankGradientMemory<d_k, d_v, kind>;
   using Walk = GateWalk<kind, d_k>;
   using Pairs = typename Memory::Pairs;
-  using Kept = ChunkInWorkspace<d_k, d_v, ChunkRule::low_rank>;
+  using Record = ChunkRecord<d_k, ChunkRule::low_rank>;
 
   __device__ LowRankChunkGradients(const DeviceLayer& layer, const LowRankGradients::Operands<OnDevice>& x,
-                                   const Kept& kept)
+                                   const SweptChunks& kept)
       : layer_(layer),
         x_(x),
         kept_(kept),
-        chunk_(static_cast<int>(blockIdx.y)),
-        strong_(kind != GateKind::none && *kept.record.strong() != 0.0F) {}
+        chunk_(DeviceLayer::segment()),
+        number_(static_cast<std::int64_t>(DeviceLayer::place()) * layer.chunks() + chunk_),
+        record_(kept.chunks + number_ * Record::bytes),
+        strong_(kind != GateKind::none && *reinterpret_cast<const int*>(record_ + Record::strong_at) != 0) {}
 
   __device__ void run() {
     load();
-    wait_for_copies<1>();
+    wait_for_copies<0>();
     __syncthreads();
-    put_read_gradient();
     write_values();
     put_pair_gradients();
     set_sums_of_states();
@@ -68,35 +51,20 @@ class LowRankChunkGradients {
   __device__ static int value() { return warp_column() * (d_v / 4); }
 
   __device__ void load() const {
-    const auto& record = kept_.record;
-    copy_tile_async<Memory::pair_bytes>(Memory::t().memory, record.t().memory);
-    copy_tile_async<Memory::value_bytes>(Memory::d_written().memory, kept_.d_written);
+    load_from_panels(Memory::q(), record_ + Record::q_at);
+    load_from_panels(Memory::reads(), record_ + Record::in_at);
+    load_from_panels(Memory::keys(), record_ + Record::keys_at);
+    load_from_panels(Memory::writes(), record_ + Record::out_at);
+    load_from_panels(Memory::query_values(), record_ + Record::query_values_at);
+    load_from_panels(Memory::read_values(), record_ + Record::read_values_at);
+    const auto values = layer_.template loader<d_v>();
+    values.load(Memory::read(), kept_.missing, chunk_);
+    values.load(Memory::z(), kept_.z, chunk_);
+    values.load(Memory::d_o(), x_.d_o, chunk_);
+    values.load(Memory::values(), x_.in.of.v, chunk_);
+    DensePlaces<d_k, d_v>::load_async(Memory::state(), kept_.states + number_ * d_v * d_k);
+    DensePlaces<d_k, d_v>::load_async(Memory::gradient(), kept_.gradients + number_ * d_v * d_k);
     commit_copies();
-    copy_tile_async<Memory::key_bytes>(Memory::q().memory, record.q().memory);
-    copy_tile_async<Memory::key_bytes>(Memory::reads().memory, record.reads().memory);
-    copy_tile_async<Memory::key_bytes>(Memory::keys().memory, record.keys().memory);
-    copy_tile_async<Memory::key_bytes>(Memory::writes().memory, record.k().memory);
-    copy_tile_async<Memory::pair_bytes>(Memory::value_pairs().memory, record.value_pairs().memory);
-    copy_tile_async<Memory::pair_bytes>(Memory::read_values().memory, record.g().memory);
-    copy_tile_async<Memory::value_bytes>(Memory::read().memory, kept_.missing);
-    layer_.template loader<d_v>().load(Memory::d_o(), x_.d_o, chunk_);
-    layer_.template loader<d_v>().load(Memory::values(), x_.in.of.v, chunk_);
-    DensePlaces<d_k, d_v>::load_async(Memory::state(), kept_.state);
-    DensePlaces<d_k, d_v>::load_async(Memory::gradient(), kept_.gradient);
-    commit_copies();
-  }
-
-  /// Sets Z in the place of dU.
-  __device__ static void put_read_gradient() {
-    Sums<1, d_v / 64> z;
-    z.clear();
-    add_product<device_chunk / 16>(z, left_operand<RowsAre::summed>(Memory::t(), row()),
-                                   right_operand<RowsAre::outer>(Memory::d_written(), value()), warp_row(),
-                                   4);
-    wait_for_copies<0>();
-    __syncthreads();
-    put_sums(Memory::z(), row(), value(), z);
-    __syncthreads();
   }
 
   /// Writes dv.
@@ -105,7 +73,7 @@ class LowRankChunkGradients {
     dv.clear();
     add_product<d_k / 16>(dv, left_operand<RowsAre::outer>(Memory::keys(), row()),
                           right_operand<RowsAre::outer>(Memory::gradient(), value()));
-    add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::value_pairs(), row()),
+    add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::query_values(), row()),
                                    right_operand<RowsAre::summed>(Memory::d_o(), value()), warp_row(), 4);
     add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::read_values(), row()),
                                    right_operand<RowsAre::summed>(Memory::z(), value()), warp_row(), 4);
@@ -120,14 +88,14 @@ class LowRankChunkGradients {
     Sums<1, 1> query_writes, query_values, read_writes, read_values;
     query_writes.clear(), query_values.clear(), read_writes.clear(), read_values.clear();
     if (takes_part) {
-      const auto read = right_operand<RowsAre::summed>(Memory::read(), first);
+      const auto read = right_operand<RowsAre::outer>(Memory::read(), first);
       const auto values = right_operand<RowsAre::outer>(Memory::values(), first);
       const auto d_o = left_operand<RowsAre::outer>(Memory::d_o(), row());
       const auto z = left_operand<RowsAre::outer>(Memory::z(), row());
       add_products_of<d_v / 16>(read, query_writes, d_o, read_writes, z);
       add_products_of<d_v / 16>(values, query_values, d_o, read_values, z);
     }
-    __syncthreads();  // T, value_pairs and Arv have been read
+    __syncthreads();  // the scores with values have been read
     if (takes_part) {
       put_lower(Memory::d_query_writes(), query_writes, row(), first);
       put_lower(Memory::d_query_values(), query_values, row(), first);
@@ -145,7 +113,7 @@ class LowRankChunkGradients {
                               left_operand<RowsAre::outer>(Memory::z(), row()));
     add_products_of<d_v / 16>(right_operand<RowsAre::summed>(Memory::gradient(), column()), sums_.keys,
                               left_operand<RowsAre::outer>(Memory::values(), row()), sums_.writes,
-                              left_operand<RowsAre::summed>(Memory::read(), row()));
+                              left_operand<RowsAre::outer>(Memory::read(), row()));
   }
 
   /// Sets the sums of dg for what passes the right edge: four each of S (.) D, k" Yk and b" Yb.
@@ -157,12 +125,13 @@ class LowRankChunkGradients {
     const int channel = 2 * (static_cast<int>(threadIdx.x) % (d_k / 2));
     const int part = static_cast<int>(threadIdx.x) / (d_k / 2);
     if (part >= 4) return;
+    const auto* const through = reinterpret_cast<const float*>(record_ + Record::floats_at) + d_k;
     float2 sum{0.0F, 0.0F};
     for (int value = part; value < d_v; value += 4) {
       const int at = Bf16Tile<d_k>::offset(value, channel);
       sum = sum + Memory::state().pair(at) * Memory::gradient().pair(at);
     }
-    if (strong_) sum = *reinterpret_cast<const float2*>(kept_.record.gamma() + channel) * sum;
+    sum = *reinterpret_cast<const float2*>(through + channel) * sum;
     *reinterpret_cast<float2*>(edges + part * d_k + channel) = sum;
   }
 
@@ -232,8 +201,10 @@ class LowRankChunkGradients {
 
   const DeviceLayer& layer_;
   const LowRankGradients::Operands<OnDevice>& x_;
-  const Kept& kept_;
+  const SweptChunks& kept_;
   int chunk_;
+  std::int64_t number_;
+  const char* record_;
   bool strong_;
   LowRankSums<d_k> sums_;
 };
@@ -241,35 +212,19 @@ class LowRankChunkGradients {
 template <int d_k, int d_v, GateKind kind>
 __global__ __launch_bounds__(tile_threads, 1) void low_rank_gradients_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ LowRankGradients::Operands<OnDevice> x,
-    char* workspace, const __grid_constant__ DeltaRoom room) {
-  const ChunkInWorkspace<d_k, d_v, ChunkRule::low_rank> kept(workspace, room, layer.chunks());
+    const __grid_constant__ SweptChunks kept) {
   LowRankChunkGradients<d_k, d_v, kind>(layer, x, kept).run();
 }
 
-cudaError_t low_rank_gradients(cudaStream_t stream, const LowRankGradients::Operands<OnDevice>& x,
-                               const Chunks& p) {
-  const DeltaRoom room = low_rank_room(p, true);
-  char* const memory = delta_workspace();
-  auto* const states = reinterpret_cast<Bf16*>(memory + room.states);
-  auto* const gradients = reinterpret_cast<Bf16*>(memory + room.gradients);
-  const ReverseSweepOperands back{
-      .d_o = x.d_o, .after = x.after, .gradients = gradients, .d_written = memory + room.d_written};
-  constexpr ChunkRule rule = ChunkRule::low_rank;
-  cudaError_t code = low_rank_factors(stream, memory, x.in, p, {.gradients = true});
-  if (code == cudaSuccess)
-    code = forward_sweep(stream, {.states = states, .missing = memory + room.missing}, memory, x.before, p,
-                         rule);
-  if (code == cudaSuccess) code = reverse_sweep(stream, back, memory, p, rule);
-  if (code != cudaSuccess) return code;
-  const Segments chunks{p.shape, p.work, (p.shape.tokens + device_chunk - 1) / device_chunk, Dtype::bf16};
+}  // namespace
+
+cudaError_t low_rank_gradients_of_chunks(cudaStream_t stream, const LowRankGradients::Operands<OnDevice>& x,
+                                         const SweptChunks& kept, const Chunks& p) {
   return with_constants(p.shape, [&](auto d_k, auto d_v, auto kind) {
-    return launch_on_segments(stream, chunks, LowRankGradientMemory<d_k(), d_v(), kind()>::shared_bytes,
-                              low_rank_gradients_kernel<d_k(), d_v(), kind()>, x, memory, room);
+    return launch_on_segments(stream, each_chunk(p),
+                              LowRankGradientMemory<d_k(), d_v(), kind()>::shared_bytes,
+                              low_rank_gradients_kernel<d_k(), d_v(), kind()>, x, kept);
   });
 }
 
-const RegisteredCudaKernel registered =
-    device_body<LowRankGradients>(low_rank_gradients, nullptr, lacks_low_rank_room_of_gradients);
-
-}  // namespace
 }  // namespace baton

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device kernels of linear attention with a low-rank rule share the scaling of a chunk's rows
-// by its decays and the room of a call. Records and sweeps are those of delta/.
+// by its decays and the room of a call. Records and sweeps are those of delta/groups/.
 //
 //   gentle chunk, r the log decay in its middle:
-//     q' = s q e^{c-r}    r' = a e^{c-g-r}    k" = k e^{r-c}     b" = b e^{r-c}
-//   strong chunk:  r = 0 for q' and r', r = all for k" and b"; pairs are summed one by one
+//     q' = s q e^{c-r}    r' = a e^{c-g-r}    keys k e^{r-c}   b" = b e^{r-c}
+//   strong chunk:  r = 0 for q' and r', r = all for keys and b"; pairs are summed one by one
 //
 // A token reads the state before its own gate, so its read has the decay before it. Gates of all
 // kinds take this way, and those of a head count for each of its channels. A token's gate may be as
@@ -13,7 +13,6 @@
 // Cost: one exponential a number of four rows.
 #pragma once
 
-#include "sp_methods/kernels/device/delta/layer.cuh"
 #include "sp_methods/kernels/device/delta/scaling.cuh"
 #include "sp_methods/kernels/low_rank.hpp"
 
@@ -69,15 +68,10 @@ struct LowRankTiles {
   }
 };
 
-/// The room in the workspace of a call.
-inline DeltaRoom low_rank_room(const Chunks& p, bool has_gradients) {
-  return DeltaRoom(p, has_gradients, ChunkRule::low_rank);
-}
-/// Makes room for a call without gradients, and returns the reason if that is impossible.
-inline Refusal lacks_low_rank_room(const Chunks& p) { return lacks_workspace(low_rank_room(p, false).end); }
-/// Makes room for a call of gradients, and returns the reason if that is impossible.
-inline Refusal lacks_low_rank_room_of_gradients(const Chunks& p) {
-  return lacks_workspace(low_rank_room(p, true).end);
-}
+/// Makes room in the workspace for a call without gradients, and returns the reason if it cannot
+/// run here.
+Refusal lacks_low_rank_room(const Chunks& p);
+/// The same for a call of gradients.
+Refusal lacks_low_rank_room_of_gradients(const Chunks& p);
 
 }  // namespace baton
