@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "sp_methods/kernels/device/delta/groups/chunk_walk.cuh"
 #include "sp_methods/kernels/device/low_rank/gradient_rows.cuh"
 #include "sp_methods/kernels/device/low_rank/gradients.cuh"
 #include "sp_methods/kernels/device/low_rank/records.cuh"
@@ -26,10 +27,12 @@ class LowRankChunkGradients {
 
   __device__ void run() {
     load();
-    wait_for_copies<0>();
-    __syncthreads();
+    bring_next_near();
+    meet_copies<2>();
     write_values();
+    meet_copies<1>();
     put_pair_gradients();
+    meet_copies<0>();
     set_sums_of_states();
     __syncthreads();
     if constexpr (kind != GateKind::none) {
@@ -50,21 +53,44 @@ class LowRankChunkGradients {
   __device__ static int column() { return warp_column() * (d_k / 4); }
   __device__ static int value() { return warp_column() * (d_v / 4); }
 
+  /// Starts copies in the order in which they are used, in three groups.
   __device__ void load() const {
-    load_from_panels(Memory::q(), record_ + Record::q_at);
-    load_from_panels(Memory::reads(), record_ + Record::in_at);
+    const auto values = layer_.template loader<d_v>();
+    const std::int64_t state = number_ * d_v * d_k;
     load_from_panels(Memory::keys(), record_ + Record::keys_at);
-    load_from_panels(Memory::writes(), record_ + Record::out_at);
     load_from_panels(Memory::query_values(), record_ + Record::query_values_at);
     load_from_panels(Memory::read_values(), record_ + Record::read_values_at);
-    const auto values = layer_.template loader<d_v>();
-    values.load(Memory::read(), kept_.missing, chunk_);
-    values.load(Memory::z(), kept_.z, chunk_);
+    DensePlaces<d_k, d_v>::load_async(Memory::gradient(), kept_.gradients + state);
     values.load(Memory::d_o(), x_.d_o, chunk_);
-    values.load(Memory::values(), x_.in.of.v, chunk_);
-    DensePlaces<d_k, d_v>::load_async(Memory::state(), kept_.states + number_ * d_v * d_k);
-    DensePlaces<d_k, d_v>::load_async(Memory::gradient(), kept_.gradients + number_ * d_v * d_k);
+    values.load(Memory::z(), kept_.z, chunk_);
     commit_copies();
+    values.load(Memory::read(), kept_.missing, chunk_);
+    values.load(Memory::values(), x_.in.of.v, chunk_);
+    commit_copies();
+    DensePlaces<d_k, d_v>::load_async(Memory::state(), kept_.states + state);
+    load_from_panels(Memory::q(), record_ + Record::q_at);
+    load_from_panels(Memory::reads(), record_ + Record::in_at);
+    load_from_panels(Memory::writes(), record_ + Record::out_at);
+    commit_copies();
+  }
+  /// Brings the first group of copies of the next block here to the L2.
+  __device__ void bring_next_near() const {
+    const HeadChunk next = chunk_ahead(KernelTraits{}.blocks);
+    if (next.chunk >= layer_.chunks()) return;
+    const int thread = static_cast<int>(threadIdx.x);
+    if (thread < 2 * group_threads)
+      bring_near<d_v>(layer_.rows(thread < group_threads ? x_.d_o : kept_.z, d_v, next.chunk, next.head),
+                      thread % group_threads);
+    if (thread > 0) return;
+    const std::int64_t number = static_cast<std::int64_t>(next.head) * layer_.chunks() + next.chunk;
+    bring_near(kept_.chunks + number * Record::bytes + Record::keys_at, Record::floats_at - Record::keys_at);
+    bring_near(kept_.gradients + number * d_v * d_k, d_v * d_k * 2);
+  }
+  /// Waits until at most `pending` groups of copies are incomplete, for all threads.
+  template <int pending>
+  __device__ static void meet_copies() {
+    wait_for_copies<pending>();
+    __syncthreads();
   }
 
   /// Writes dv.
@@ -81,28 +107,22 @@ class LowRankChunkGradients {
     store_sums(HeadRows<Bf16>{rows.row(row()) + value(), rows.stride, rows.count - row()}, dv);
   }
 
-  /// Sets the gradients of scores.
+  /// Sets the gradients of scores, in the place of those with values.
   __device__ static void put_pair_gradients() {
+    if (warp_column() > warp_row()) return;
     const int first = 16 * warp_column();
-    const bool takes_part = warp_column() <= warp_row();
     Sums<1, 1> query_writes, query_values, read_writes, read_values;
     query_writes.clear(), query_values.clear(), read_writes.clear(), read_values.clear();
-    if (takes_part) {
-      const auto read = right_operand<RowsAre::outer>(Memory::read(), first);
-      const auto values = right_operand<RowsAre::outer>(Memory::values(), first);
-      const auto d_o = left_operand<RowsAre::outer>(Memory::d_o(), row());
-      const auto z = left_operand<RowsAre::outer>(Memory::z(), row());
-      add_products_of<d_v / 16>(read, query_writes, d_o, read_writes, z);
-      add_products_of<d_v / 16>(values, query_values, d_o, read_values, z);
-    }
-    __syncthreads();  // the scores with values have been read
-    if (takes_part) {
-      put_lower(Memory::d_query_writes(), query_writes, row(), first);
-      put_lower(Memory::d_query_values(), query_values, row(), first);
-      put_strictly_lower(Memory::d_read_writes(), read_writes, row(), first);
-      put_strictly_lower(Memory::d_read_values(), read_values, row(), first);
-    }
-    __syncthreads();
+    const auto d_o = left_operand<RowsAre::outer>(Memory::d_o(), row());
+    const auto z = left_operand<RowsAre::outer>(Memory::z(), row());
+    add_products_of<d_v / 16>(right_operand<RowsAre::outer>(Memory::read(), first), query_writes, d_o,
+                              read_writes, z);
+    add_products_of<d_v / 16>(right_operand<RowsAre::outer>(Memory::values(), first), query_values, d_o,
+                              read_values, z);
+    put_lower(Memory::d_query_writes(), query_writes, row(), first);
+    put_lower(Memory::d_query_values(), query_values, row(), first);
+    put_strictly_lower(Memory::d_read_writes(), read_writes, row(), first);
+    put_strictly_lower(Memory::d_read_values(), read_values, row(), first);
   }
 
   /// Sets the parts of the sums that come from S and D.

@@ -157,17 +157,28 @@ class ChunkFeed {
   struct TokenNumbers {
     Bf16 gate, beta;
   };
+  // Of a record: the first part that the slots have, and how much they have of the keys of values.
+  static constexpr int first_at = Slots::has_queries ? Record::q_at : Record::in_at,
+                       key_parts = Slots::v_at - Slots::keys_at;
+
+  /// The record of the chunk of a step.
+  __device__ const char* record(int step) const {
+    return x_.chunks + number(order_.chunk(step)) * Record::bytes;
+  }
+  __device__ std::int64_t number(int chunk) const {
+    return static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk;
+  }
 
   __device__ void load(int step) const {
     if (step < order_.count) {
       const int chunk = order_.chunk(step);
-      const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk;
       if constexpr (Slots::by_channel) {
-        load_record(step, x_.chunks + number * Record::bytes);
+        load_record(step, record(step));
+        bring_near_chunk(step + 1);
       } else {
         keys_.load(Slots::keys_in(step), x_.k, chunk);
         if constexpr (Slots::has_queries) keys_.load(Slots::q(step), x_.q, chunk);
-        copy<Pairs::bytes>(Slots::inverse(step).memory, x_.chunks + number * Pairs::bytes);
+        copy<Pairs::bytes>(Slots::inverse(step).memory, x_.chunks + number(chunk) * Pairs::bytes);
       }
       if (x_.values != nullptr) values_.load(Slots::values(step), x_.values, chunk);
     }
@@ -175,12 +186,22 @@ class ChunkFeed {
   }
   /// Copies the parts of a record that the slots have; those of values come with values alone.
   __device__ void load_record(int step, const char* record) const {
-    constexpr int first = Slots::has_queries ? Record::q_at : Record::in_at;
-    copy<Record::keys_at - first>(Slots::slot(step), record + first);
+    copy<Record::keys_at - first_at>(Slots::slot(step), record + first_at);
     copy<Record::float_bytes>(reinterpret_cast<char*>(Slots::to(step)), record + Record::floats_at);
-    if (Slots::has_keys && x_.values != nullptr)
-      copy<Slots::v_at - Slots::keys_at>(Slots::value_keys(step).memory, record + Record::keys_at);
+    if (has_keys()) copy<key_parts>(Slots::value_keys(step).memory, record + Record::keys_at);
   }
+  /// Brings what the slot of a step will take to the L2, since few slots have room.
+  __device__ void bring_near_chunk(int step) const {
+    if (step >= order_.count) return;
+    if (x_.values != nullptr)
+      bring_near<Slots::value_width>(layer_.rows(x_.values, Slots::value_width, order_.chunk(step)),
+                                     group_thread());
+    if (group_thread() > 0) return;
+    bring_near(record(step) + first_at, Record::keys_at - first_at);
+    bring_near(record(step) + Record::floats_at, Record::float_bytes);
+    if (has_keys()) bring_near(record(step) + Record::keys_at, key_parts);
+  }
+  __device__ bool has_keys() const { return Slots::has_keys && x_.values != nullptr; }
   template <int bytes>
   __device__ static void copy(char* to, const char* from) {
     const std::uint32_t into = shared_address(to);
