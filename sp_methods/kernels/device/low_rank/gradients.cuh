@@ -23,8 +23,8 @@
 
 namespace baton {
 
-/// Writes all gradients of the call's heads, one block of sixteen warps a head and chunk. The
-/// members before and after of `x` are not read.
+/// Writes all gradients of the call's heads, one block of four groups of warps a head and chunk, on
+/// devices that have them. The members before and after of `x` are not read.
 cudaError_t low_rank_gradients_of_chunks(cudaStream_t stream, const LowRankGradients::Operands<OnDevice>& x,
                                          const SweptChunks& kept, const Chunks& p);
 

@@ -84,6 +84,16 @@ __device__ inline void copy_tile(char* into, const char* from) {
   }
 }
 
+/// Starts the copy of such a tile to shared memory.
+template <int bytes>
+__device__ inline void load_tile(char* into, const char* from) {
+#pragma unroll
+  for (int i = 0; i < bytes / 16 / tile_threads; ++i) {
+    const int at = 16 * (static_cast<int>(threadIdx.x) + i * tile_threads);
+    copy_16_async(shared_address(into) + at, from + at, true);
+  }
+}
+
 /// Copies a tile to a tile of panels in global memory, by all threads of a block.
 template <int width>
 __device__ inline void copy_to_panels(char* into, const Bf16Tile<width>& from) {
@@ -93,18 +103,6 @@ __device__ inline void copy_to_panels(char* into, const Bf16Tile<width>& from) {
     const PanelUnit place(unit);
     reinterpret_cast<uint4*>(into)[unit] =
         *reinterpret_cast<const uint4*>(from.memory + Bf16Tile<width>::offset(place.row, place.column));
-  }
-}
-
-/// Starts the copy of a tile of panels from global memory to a tile, by all threads of a block.
-template <int width>
-__device__ inline void load_from_panels(const Bf16Tile<width>& into, const char* from) {
-#pragma unroll
-  for (int i = 0; i < PanelTile<width>::bytes / 16 / tile_threads; ++i) {
-    const int unit = static_cast<int>(threadIdx.x) + i * tile_threads;
-    const PanelUnit place(unit);
-    copy_16_async(shared_address(into.memory) + Bf16Tile<width>::offset(place.row, place.column),
-                  from + 16 * unit, true);
   }
 }
 
