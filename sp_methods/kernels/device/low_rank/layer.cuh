@@ -10,7 +10,7 @@
 // kinds take this way, and those of a head count for each of its channels. A token's gate may be as
 // low as -20: a chunk is strong where gates of 32 tokens sum to less than -60 (gate_walk.cuh).
 // Reads of token i are, of strong pairs, queries of token i - 1.
-// Cost: one exponential a number of four rows.
+// Cost: two exponentials a token and channel.
 #pragma once
 
 #include "sp_methods/kernels/device/delta/scaling.cuh"
@@ -37,16 +37,21 @@ template <GateKind kind, int d_k>
 struct LowRankTiles {
   Bf16Tile<d_k> q, reads, keys, writes;
 
+  /// Scales the tiles gently. The decay before a token's gate is that behind the one before it.
   __device__ void scale(const GateWalk<kind, d_k>& walk) const {
-    walk.scale(q, query_factor<d_k>(walk.middle), keys, key_factor(walk.middle));
-    walk.scale(writes, key_factor(walk.middle));
-    const DecayFactor factor = in_factor(walk.middle);
-    float2 before = walk.before;
+    const DecayFactor in = in_factor(walk.middle), out = key_factor(walk.middle);
+    const float s = power_of_2(log2_scale<d_k>);
+    float2 b = walk.before, before = in.at(b);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      const int at = reads.below(walk.start, i);
-      reads.set_pair(at, factor.at(before) * reads.pair(at));
-      before = before + walk.gate[i];
+      const int at = q.below(walk.start, i);
+      b = b + walk.gate[i];
+      const float2 behind = in.at(b), rest = out.at(b);
+      reads.set_pair(at, before * reads.pair(at));
+      q.set_pair(at, s * behind * q.pair(at));
+      keys.set_pair(at, rest * keys.pair(at));
+      writes.set_pair(at, rest * writes.pair(at));
+      before = behind;
     }
   }
 

@@ -156,8 +156,8 @@ class LowRankRecord {
     }
     __syncthreads();
     of_reads.for_each([&](int r, int c, float2& x) {
-      matrix().at(row + r, column + c) = column + c < row + r ? -x.x : 0.0F;
-      matrix().at(row + r, column + c + 1) = column + c + 1 < row + r ? -x.y : 0.0F;
+      *reinterpret_cast<float2*>(&matrix().at(row + r, column + c)) = {
+          column + c < row + r ? -x.x : 0.0F, column + c + 1 < row + r ? -x.y : 0.0F};
     });
     put_lower(query_writes(), of_queries, row, column);
     put_strictly_lower(read_values(), reads_of_values, row, column);
