@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a block that computes the gradients of a chunk under a delta rule, and what
-// the workspace keeps for it under a low-rank rule.
+// The shared memory of a block that computes the gradients of a chunk under a delta rule.
 //
 //   room                 first            then
 //   dA, dG               gates            dA, dG
@@ -11,38 +10,9 @@
 // At d_k = d_v = 128: 184 KiB, one block a multiprocessor.
 #pragma once
 
-#include "sp_methods/kernels/device/delta/layer.cuh"
 #include "sp_methods/kernels/device/delta/scaling.cuh"
 
 namespace baton {
-
-/// Starts the copy of a tile that has its layout in global memory too.
-template <int bytes>
-__device__ inline void copy_tile_async(char* into, const char* from) {
-#pragma unroll
-  for (int i = 0; i < bytes / 16 / tile_threads; ++i) {
-    const int unit = static_cast<int>(threadIdx.x) + i * tile_threads;
-    copy_16_async(shared_address(into) + 16 * unit, from + 16 * unit, true);
-  }
-}
-
-/// Results of the sweeps for this block's chunk, in the workspace.
-template <int d_k, int d_v, ChunkRule rule = ChunkRule::delta>
-struct ChunkInWorkspace {
-  using Record = ChunkRecord<d_k, d_v, rule>;
-  Record record;
-  const Bf16 *state, *gradient;
-  const char *missing, *d_written;
-
-  __device__ ChunkInWorkspace(char* memory, const DeltaRoom& room, int chunks) {
-    const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * chunks + blockIdx.y;
-    record = {memory + room.records + number * Record::bytes};
-    state = reinterpret_cast<const Bf16*>(memory + room.states) + number * d_v * d_k;
-    gradient = reinterpret_cast<const Bf16*>(memory + room.gradients) + number * d_v * d_k;
-    missing = memory + room.missing + number * Record::value_bytes;
-    d_written = memory + room.d_written + number * Record::value_bytes;
-  }
-};
 
 template <int d_k, int d_v, GateKind kind>
 struct DeltaGradientMemory {

@@ -30,10 +30,10 @@ __device__ inline float2 sum_over_rows(float2 x) {
 
 /// Sets a warp's part of the sum over keys of k (.) y, without token `last`: what a chunk's last
 /// token writes passes no gate in it, and is larger than all of dg where gates are strong.
-template <int d_k>
-__device__ inline void put_leaving(float* into, const Bf16Tile<d_k>& keys, int row, int column,
+template <int d_k, class Tile>
+__device__ inline void put_leaving(float* into, const Tile& keys, int row, int column,
                                    const Sums<1, d_k / 64>& y, int last) {
-  const SumsPlace<Bf16Tile<d_k>> place(row, column);
+  const SumsPlace<Tile> place(row, column);
 #pragma unroll
   for (int n = 0; n < d_k / 32; ++n) {
     float2 sum{0.0F, 0.0F};
@@ -88,10 +88,11 @@ __device__ inline void write_gates_of_channels(const HeadRows<Bf16>& dg, const S
 }
 
 /// Writes dg for one gate a head: the sum over channels and later tokens, and of pairs that pass
-/// the chunk's right edge. `totals` has room for 4 numbers a token.
+/// the chunk's right edge. `totals` has room for 4 numbers a token, of which this warp's is number
+/// `quarter`.
 template <int d_k, int parts = 8>
 __device__ inline void write_gates_of_head(const HeadRows<Bf16>& dg, const Sums<1, d_k / 64>& terms,
-                                           float* totals, const float* passing, int row) {
+                                           float* totals, const float* passing, int row, int quarter) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float sum = 0.0F;
@@ -100,7 +101,7 @@ __device__ inline void write_gates_of_head(const HeadRows<Bf16>& dg, const Sums<
     sum += __shfl_xor_sync(0xffffffffU, sum, 1);
     sum += __shfl_xor_sync(0xffffffffU, sum, 2);
     const int token = row + 8 * half + (lane() >> 2);
-    if ((lane() & 3) == 0) totals[warp_column() * device_chunk + token] = sum;
+    if ((lane() & 3) == 0) totals[quarter * device_chunk + token] = sum;
   }
   __syncthreads();
   if (warp() > 0) return;

@@ -230,7 +230,8 @@ class ChunkGradients {
     if constexpr (by_channel) {
       write_gates_of_channels<d_k>(dg, gradients.terms, Memory::totals(), Memory::passing(), row(), column());
     } else {
-      write_gates_of_head<d_k>(dg, gradients.terms, Memory::totals(), Memory::passing(), row());
+      write_gates_of_head<d_k>(dg, gradients.terms, Memory::totals(), Memory::passing(), row(),
+                               warp_column());
     }
   }
 

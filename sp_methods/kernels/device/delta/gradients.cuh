@@ -26,10 +26,11 @@ namespace baton {
 
 /// What the sweeps over a layer's chunks leave for the gradients of each chunk.
 struct SweptChunks {
-  const Bf16* states;     ///< S, before each chunk: [heads of the call, chunks, d_v, d_k].
-  const Bf16* gradients;  ///< D, behind each chunk: [heads of the call, chunks, d_v, d_k].
-  const Bf16* missing;    ///< R [tokens, heads, d_v], of all heads of the layer.
-  const Bf16* z;          ///< Z [tokens, heads, d_v], of all heads of the layer.
+  const Bf16* states;            ///< S, before each chunk: [heads of the call, chunks, d_v, d_k].
+  const Bf16* gradients;         ///< D, behind each chunk: [heads of the call, chunks, d_v, d_k].
+  const Bf16* missing;           ///< R [tokens, heads, d_v], of all heads of the layer.
+  const Bf16* z;                 ///< Z [tokens, heads, d_v], of all heads of the layer.
+  const char* chunks = nullptr;  ///< The records of chunks, where the kernel reads them.
 };
 
 /// Writes all gradients of the call's heads with sixteen warps, one block a head and chunk: the

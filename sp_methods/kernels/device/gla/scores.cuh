@@ -29,8 +29,8 @@ __device__ inline void put_lower(const Tile& into, Sums<1, 1>& sums, int row, in
 }
 
 /// Stores a 16 x 16 piece, with zeros on and above the diagonal.
-__device__ inline void put_strictly_lower(const Bf16Tile<device_chunk>& into, Sums<1, 1>& sums, int row,
-                                          int column) {
+template <class Tile>
+__device__ inline void put_strictly_lower(const Tile& into, Sums<1, 1>& sums, int row, int column) {
   sums.for_each([&](int r, int c, float2& x) {
     if (column + c >= row + r) x.x = 0.0F;
     if (column + c + 1 >= row + r) x.y = 0.0F;

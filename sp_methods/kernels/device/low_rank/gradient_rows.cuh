@@ -27,7 +27,7 @@ struct LowRankSums {
 
 /// The gradients of reads' scores, where row i is that of token i + 1.
 struct NextRows {
-  Bf16Tile<device_chunk> scores;
+  PanelTile<device_chunk> scores;
 
   __device__ float at(int row, int column) const { return scores.at(row + 1, column); }
 };
@@ -37,7 +37,7 @@ template <int d_k, int d_v, GateKind kind>
 class FinishedLowRankRows {
  public:
   using Memory = LowRankGradientMemory<d_k, d_v, kind>;
-  using Pairs = Bf16Tile<device_chunk>;
+  using Pairs = typename Memory::Pairs;
 
   __device__ FinishedLowRankRows(const LowRankRows& rows, bool strong, int row, int column)
       : rows_(rows), strong_(strong), row_(row), column_(column) {}
@@ -78,7 +78,7 @@ class FinishedLowRankRows {
   /// Rows that are the earlier ones of pairs, and the gradients of their scores.
   struct Earlier {
     HeadRows<const Bf16> plain;
-    Bf16Tile<d_k> scaled;
+    typename Memory::Keys scaled;
     Pairs d_queries, d_reads;
   };
   /// Writes dk or db, and takes their terms of dg from `terms`.
@@ -126,13 +126,14 @@ class FinishedLowRankRows {
  private:
   /// Where a lane's pair of channels is.
   struct Place {
-    int token, channel, tile, floats;
+    int token, channel, tile, gates, floats;
   };
 
   /// Calls f(sum, other, place) for this lane's pairs of channels.
   template <class Function>
   __device__ void for_each(RowSums<d_k>& sums, RowSums<d_k>& others, Function f) const {
-    const SumsPlace<Bf16Tile<d_k>> tiles(row_, column_);
+    const SumsPlace<typename Memory::Keys> tiles(row_, column_);
+    const SumsPlace<typename Memory::GateRows> gates(row_, column_);
     const SumsPlace<FloatTile<d_k>> floats(row_, column_);
 #pragma unroll
     for (int i = 0; i < d_k / 16; ++i) {
@@ -141,7 +142,7 @@ class FinishedLowRankRows {
       float2 y{others.c[0][n][2 * half], others.c[0][n][2 * half + 1]};
       f(x, y,
         Place{row_ + 8 * half + (lane() >> 2), column_ + 8 * n + 2 * (lane() & 3), tiles.at(0, half, n),
-              floats.at(0, half, n)});
+              gates.at(0, half, n), floats.at(0, half, n)});
       sums.c[0][n][2 * half] = x.x, sums.c[0][n][2 * half + 1] = x.y;
       others.c[0][n][2 * half] = y.x, others.c[0][n][2 * half + 1] = y.y;
     }
@@ -161,7 +162,7 @@ class FinishedLowRankRows {
       return Memory::sums_of_gates().pair(at.floats);
     }
   }
-  __device__ static float2 gate(Place at) { return Memory::gates().pair(at.tile, at.token); }
+  __device__ static float2 gate(Place at) { return Memory::gates().pair(at.gates, at.token); }
   __device__ float2 first_of_next_warp(int n) const {
     if (row_ == device_chunk - 16) return {0.0F, 0.0F};
     return *reinterpret_cast<const float2*>(Memory::first_reads(row_ / 16 + 1) + column_ + 8 * n +

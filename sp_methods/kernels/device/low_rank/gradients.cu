@@ -1,25 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All gradients of one chunk under a low-rank rule, from the state S before it times `to`, the
-// gradient D behind it times `from`, what its tokens read (U) and the gradient of that (dU): one
-// block a head and chunk.
-//
-//   Z = T^T dU                dv = k" D^T + value_pairs^T dO + Arv^T Z
-//   dAqb = tril(dO U^T)       dAqv = tril(dO V^T)
-//   dArb = tril_{-1}(Z U^T)   dArv = tril_{-1}(Z V^T)
-//   Xq = dO S + dAqb b" + dAqv k"        Yb = U D + dAqb^T q' + dArb^T r'
-//   Xr = Z S  + dArb b" + dArv k"        Yk = V D + dAqv^T q' + dArv^T r'
-//   what passes the right edge, for dg:  colsum(S (.) D) + sum over u of k" (V D) + b" (U D)
-//
-// and then gradient_rows.cuh. Pairs that pass no gate, a query with its own token's write and a
-// read with that of the token before, stand in dg's sum twice with the same rounded factors and
-// cancel to fp32 accuracy. The scaled rows are those of the records.
-// Cost: tokens (12 d_k d_v + 64 (16 d_k + 12 d_v)) flop a head; records, S, D, U, dU, dO, v read
-// and all gradients written once.
-// Source: "RWKV-7", arXiv 2503.14456 (chunkwise form), differentiated.
-#include "sp_methods/kernels/device/delta/forward_sweep.cuh"
-#include "sp_methods/kernels/device/delta/reverse_sweep.cuh"
-#include "sp_methods/kernels/device/low_rank/factors.cuh"
+#include "sp_methods/kernels/device/delta/groups/chunk_walk.cuh"
 #include "sp_methods/kernels/device/low_rank/gradient_rows.cuh"
+#include "sp_methods/kernels/device/low_rank/gradients.cuh"
+#include "sp_methods/kernels/device/low_rank/records.cuh"
 
 namespace baton {
 namespace {
@@ -29,159 +12,212 @@ class LowRankChunkGradients {
  public:
   using Memory = LowRankGradientMemory<d_k, d_v, kind>;
   using Walk = GateWalk<kind, d_k>;
+  using Keys = typename Memory::Keys;
   using Pairs = typename Memory::Pairs;
-  using Kept = ChunkInWorkspace<d_k, d_v, ChunkRule::low_rank>;
+  using Rows = PanelOperand<PanelsAlong::summed>;
+  using Columns = PanelOperand<PanelsAlong::outer>;
+  using Record = ChunkRecord<d_k, ChunkRule::low_rank>;
 
   __device__ LowRankChunkGradients(const DeviceLayer& layer, const LowRankGradients::Operands<OnDevice>& x,
-                                   const Kept& kept)
+                                   const SweptChunks& kept)
       : layer_(layer),
         x_(x),
         kept_(kept),
-        chunk_(static_cast<int>(blockIdx.y)),
-        strong_(kind != GateKind::none && *kept.record.strong() != 0.0F) {}
+        chunk_(DeviceLayer::segment()),
+        number_(static_cast<std::int64_t>(DeviceLayer::place()) * layer.chunks() + chunk_),
+        record_(kept.chunks + number_ * Record::bytes),
+        strong_(kind != GateKind::none && *reinterpret_cast<const int*>(record_ + Record::strong_at) != 0) {}
 
-  __device__ void run() {
+  __device__ void run() const {
     load();
-    wait_for_copies<1>();
-    __syncthreads();
-    put_read_gradient();
+    bring_next_near();
+    meet_copies<2>();
     write_values();
+    meet_copies<1>();
     put_pair_gradients();
-    set_sums_of_states();
+    meet_copies<0>();
+    GroupSums<key_columns> queries, reads, keys, writes;
+    const ColumnSums sums{queries, reads, keys, writes};
+    set_sums_of_states(sums);
     __syncthreads();
     if constexpr (kind != GateKind::none) {
       Memory::gates().load(layer_, layer_.template loader<d_k>(), x_.in.of.g, chunk_);
       commit_copies();
-      put_edges();
+      put_edges(as_sums(keys), as_sums(writes));
     }
-    if (!strong_) add_pairs();
+    if (!strong_) add_pairs(sums);
     wait_for_copies<0>();
     __syncthreads();
     put_sums_of_gates();
     __syncthreads();
-    write_rows();
+    LowRankSums<d_k> rows{as_sums(queries), as_sums(reads), as_sums(keys), as_sums(writes)};
+    write_rows(rows);
   }
 
  private:
-  __device__ static int row() { return 16 * warp_row(); }
-  __device__ static int column() { return warp_column() * (d_k / 4); }
-  __device__ static int value() { return warp_column() * (d_v / 4); }
-
-  __device__ void load() const {
-    const auto& record = kept_.record;
-    copy_tile_async<Memory::pair_bytes>(Memory::t().memory, record.t().memory);
-    copy_tile_async<Memory::value_bytes>(Memory::d_written().memory, kept_.d_written);
-    commit_copies();
-    copy_tile_async<Memory::key_bytes>(Memory::q().memory, record.q().memory);
-    copy_tile_async<Memory::key_bytes>(Memory::reads().memory, record.reads().memory);
-    copy_tile_async<Memory::key_bytes>(Memory::keys().memory, record.keys().memory);
-    copy_tile_async<Memory::key_bytes>(Memory::writes().memory, record.k().memory);
-    copy_tile_async<Memory::pair_bytes>(Memory::value_pairs().memory, record.value_pairs().memory);
-    copy_tile_async<Memory::pair_bytes>(Memory::read_values().memory, record.g().memory);
-    copy_tile_async<Memory::value_bytes>(Memory::read().memory, kept_.missing);
-    layer_.template loader<d_v>().load(Memory::d_o(), x_.d_o, chunk_);
-    layer_.template loader<d_v>().load(Memory::values(), x_.in.of.v, chunk_);
-    DensePlaces<d_k, d_v>::load_async(Memory::state(), kept_.state);
-    DensePlaces<d_k, d_v>::load_async(Memory::gradient(), kept_.gradient);
-    commit_copies();
+  // A group has a quarter of the columns of keys and of values, and a warp of it 16 tokens.
+  static constexpr int key_columns = d_k / 4, value_columns = d_v / 4;
+  __device__ static int row() { return 16 * (warp() & 3); }
+  __device__ static int column() { return group() * key_columns; }
+  __device__ static int value() { return group() * value_columns; }
+  __device__ static Columns own_columns(const Keys& tile) {
+    return Columns(tile.memory + Keys::offset(0, column()));
   }
 
-  /// Sets Z in the place of dU.
-  __device__ static void put_read_gradient() {
-    Sums<1, d_v / 64> z;
-    z.clear();
-    add_product<device_chunk / 16>(z, left_operand<RowsAre::summed>(Memory::t(), row()),
-                                   right_operand<RowsAre::outer>(Memory::d_written(), value()), warp_row(),
-                                   4);
-    wait_for_copies<0>();
-    __syncthreads();
-    put_sums(Memory::z(), row(), value(), z);
+  /// Starts copies in the order in which they are used, in three groups.
+  __device__ void load() const {
+    const PanelLoader<d_v, tile_threads> values(layer_.tokens, layer_.heads,
+                                                layer_.first_head + DeviceLayer::place());
+    const std::int64_t state = number_ * d_v * d_k;
+    load_tile<Keys::bytes>(Memory::keys().memory, record_ + Record::keys_at);
+    load_tile<Pairs::bytes>(Memory::query_values().memory, record_ + Record::query_values_at);
+    load_tile<Pairs::bytes>(Memory::read_values().memory, record_ + Record::read_values_at);
+    copy_dense<d_k, d_v, tile_threads>(Memory::gradient(), kept_.gradients + state);
+    values.load(Memory::d_o(), x_.d_o, chunk_);
+    values.load(Memory::z(), kept_.z, chunk_);
+    commit_copies();
+    values.load(Memory::read(), kept_.missing, chunk_);
+    values.load(Memory::values(), x_.in.of.v, chunk_);
+    commit_copies();
+    copy_dense<d_k, d_v, tile_threads>(Memory::state(), kept_.states + state);
+    load_tile<Keys::bytes>(Memory::q().memory, record_ + Record::q_at);
+    load_tile<Keys::bytes>(Memory::reads().memory, record_ + Record::in_at);
+    load_tile<Keys::bytes>(Memory::writes().memory, record_ + Record::out_at);
+    commit_copies();
+  }
+  /// Brings the first group of copies of the next block here to the L2.
+  __device__ void bring_next_near() const {
+    const HeadChunk next = chunk_ahead(KernelTraits{}.blocks);
+    if (next.chunk >= layer_.chunks()) return;
+    const int thread = static_cast<int>(threadIdx.x);
+    if (thread < 2 * group_threads)
+      bring_near<d_v>(layer_.rows(thread < group_threads ? x_.d_o : kept_.z, d_v, next.chunk, next.head),
+                      thread % group_threads);
+    if (thread > 0) return;
+    const std::int64_t number = static_cast<std::int64_t>(next.head) * layer_.chunks() + next.chunk;
+    bring_near(kept_.chunks + number * Record::bytes + Record::keys_at, Record::floats_at - Record::keys_at);
+    bring_near(kept_.gradients + number * d_v * d_k, d_v * d_k * 2);
+  }
+  /// Waits until at most `pending` groups of copies are incomplete, for all threads.
+  template <int pending>
+  __device__ static void meet_copies() {
+    wait_for_copies<pending>();
+    show_to_products();
     __syncthreads();
   }
 
   /// Writes dv.
   __device__ void write_values() const {
-    Sums<1, d_v / 64> dv;
-    dv.clear();
-    add_product<d_k / 16>(dv, left_operand<RowsAre::outer>(Memory::keys(), row()),
-                          right_operand<RowsAre::outer>(Memory::gradient(), value()));
-    add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::value_pairs(), row()),
-                                   right_operand<RowsAre::summed>(Memory::d_o(), value()), warp_row(), 4);
-    add_product<device_chunk / 16>(dv, left_operand<RowsAre::summed>(Memory::read_values(), row()),
-                                   right_operand<RowsAre::summed>(Memory::z(), value()), warp_row(), 4);
-    auto rows = layer_.rows(x_.out.of.dv, d_v, chunk_);
-    store_sums(HeadRows<Bf16>{rows.row(row()) + value(), rows.stride, rows.count - row()}, dv);
+    using Values = typename Memory::Values;
+    const auto own_values = [](const Values& tile) {
+      return Columns(tile.memory + Values::offset(0, value()));
+    };
+    const PanelOperand<PanelsAlong::summed, d_v> gradient(Memory::gradient().memory +
+                                                          value() * Memory::State::row_bytes);
+    constexpr int steps = device_chunk / 16;
+    GroupSums<value_columns> dv;
+    begin_products();
+    start_product<d_k / 16>(dv, Rows(Memory::keys().memory), gradient, false);
+    start_product<steps>(dv, Columns(Memory::query_values().memory), own_values(Memory::d_o()), true);
+    start_product<steps>(dv, Columns(Memory::read_values().memory), own_values(Memory::z()), true);
+    commit_products();
+    wait_for_products<0>();
+    dv.arrived();
+    const auto rows = layer_.rows(x_.out.of.dv, d_v, chunk_);
+    store_rows(HeadRows<Bf16>{rows.first + value(), rows.stride, rows.count}, dv);
   }
 
-  /// Sets the gradients of scores.
+  /// Sets the gradients of scores, a matrix a group, in the place of those with values.
   __device__ static void put_pair_gradients() {
-    const int first = 16 * warp_column();
-    const bool takes_part = warp_column() <= warp_row();
-    Sums<1, 1> query_writes, query_values, read_writes, read_values;
-    query_writes.clear(), query_values.clear(), read_writes.clear(), read_values.clear();
-    if (takes_part) {
-      const auto read = right_operand<RowsAre::summed>(Memory::read(), first);
-      const auto values = right_operand<RowsAre::outer>(Memory::values(), first);
-      const auto d_o = left_operand<RowsAre::outer>(Memory::d_o(), row());
-      const auto z = left_operand<RowsAre::outer>(Memory::z(), row());
-      add_products_of<d_v / 16>(read, query_writes, d_o, read_writes, z);
-      add_products_of<d_v / 16>(values, query_values, d_o, read_values, z);
-    }
-    __syncthreads();  // T, value_pairs and Arv have been read
-    if (takes_part) {
-      put_lower(Memory::d_query_writes(), query_writes, row(), first);
-      put_lower(Memory::d_query_values(), query_values, row(), first);
-      put_strictly_lower(Memory::d_read_writes(), read_writes, row(), first);
-      put_strictly_lower(Memory::d_read_values(), read_values, row(), first);
-    }
-    __syncthreads();
+    const bool of_reads = group() >= 2, of_values = group() % 2 == 1;
+    GroupSums<device_chunk> x;
+    begin_products();
+    start_product<d_v / 16>(x, Rows((of_reads ? Memory::z() : Memory::d_o()).memory),
+                            Rows((of_values ? Memory::values() : Memory::read()).memory), false);
+    commit_products();
+    wait_for_products<0>();
+    x.arrived();
+    const GroupPlace<Pairs> place;
+    x.for_each([&](int n, int half, float2& pair) {
+      const int last = x.row() + 8 * half - (of_reads ? 1 : 0), column = x.column() + 8 * n;
+      if (column > last) pair.x = 0.0F;
+      if (column + 1 > last) pair.y = 0.0F;
+      Memory::pairs(group()).set_pair(place.at(n, half), pair);
+    });
   }
+
+  /// Sums as gradient_rows.cuh has them, with the same elements in each lane.
+  template <int columns>
+  __device__ static Sums<1, columns / 16> as_sums(const GroupSums<columns>& x) {
+    Sums<1, columns / 16> found;
+#pragma unroll
+    for (int i = 0; i < columns / 2; ++i) found.c[0][i / 4][i % 4] = x.c[i];
+    return found;
+  }
+
+  /// A group's columns of Xq, Xr, Yk and Yb.
+  struct ColumnSums {
+    GroupSums<key_columns>&queries, &reads, &keys, &writes;  // a struct of sums would lie in memory
+
+    __device__ void arrive() const {
+      commit_products();
+      wait_for_products<0>();
+      queries.arrived(), reads.arrived(), keys.arrived(), writes.arrived();
+    }
+  };
 
   /// Sets the parts of the sums that come from S and D.
-  __device__ void set_sums_of_states() {
-    sums_.queries.clear(), sums_.reads.clear(), sums_.keys.clear(), sums_.writes.clear();
-    add_products_of<d_v / 16>(right_operand<RowsAre::summed>(Memory::state(), column()), sums_.queries,
-                              left_operand<RowsAre::outer>(Memory::d_o(), row()), sums_.reads,
-                              left_operand<RowsAre::outer>(Memory::z(), row()));
-    add_products_of<d_v / 16>(right_operand<RowsAre::summed>(Memory::gradient(), column()), sums_.keys,
-                              left_operand<RowsAre::outer>(Memory::values(), row()), sums_.writes,
-                              left_operand<RowsAre::summed>(Memory::read(), row()));
-  }
-
-  /// Sets the sums of dg for what passes the right edge: four each of S (.) D, k" Yk and b" Yb.
-  __device__ void put_edges() const {
-    float* const edges = Memory::edges();
-    const int last = strong_ ? layer_.rows(x_.d_o, d_v, chunk_).count - 1 : device_chunk;
-    put_leaving<d_k>(edges + (4 + warp_row()) * d_k, Memory::keys(), row(), column(), sums_.keys, last);
-    put_leaving<d_k>(edges + (8 + warp_row()) * d_k, Memory::writes(), row(), column(), sums_.writes, last);
-    const int channel = 2 * (static_cast<int>(threadIdx.x) % (d_k / 2));
-    const int part = static_cast<int>(threadIdx.x) / (d_k / 2);
-    if (part >= 4) return;
-    float2 sum{0.0F, 0.0F};
-    for (int value = part; value < d_v; value += 4) {
-      const int at = Bf16Tile<d_k>::offset(value, channel);
-      sum = sum + Memory::state().pair(at) * Memory::gradient().pair(at);
-    }
-    if (strong_) sum = *reinterpret_cast<const float2*>(kept_.record.gamma() + channel) * sum;
-    *reinterpret_cast<float2*>(edges + part * d_k + channel) = sum;
+  __device__ static void set_sums_of_states(const ColumnSums& sums) {
+    using State = typename Memory::State;
+    const auto own_channels = [](const State& tile) {
+      return PanelOperand<PanelsAlong::outer, d_v>(tile.memory + State::offset(0, column()));
+    };
+    const auto state = own_channels(Memory::state()), gradient = own_channels(Memory::gradient());
+    begin_products();
+    start_product<d_v / 16>(sums.queries, Rows(Memory::d_o().memory), state, false);
+    start_product<d_v / 16>(sums.reads, Rows(Memory::z().memory), state, false);
+    start_product<d_v / 16>(sums.keys, Rows(Memory::values().memory), gradient, false);
+    start_product<d_v / 16>(sums.writes, Rows(Memory::read().memory), gradient, false);
+    sums.arrive();
   }
 
   /// Adds the pairs within the chunk.
-  __device__ void add_pairs() {
-    add_later(Memory::writes(), Memory::d_query_writes(), Memory::d_read_writes());
-    add_later(Memory::keys(), Memory::d_query_values(), Memory::d_read_values());
-    add_earlier(Memory::q(), Memory::d_query_values(), Memory::d_query_writes());
-    add_earlier(Memory::reads(), Memory::d_read_values(), Memory::d_read_writes());
+  __device__ static void add_pairs(const ColumnSums& sums) {
+    const auto q = own_columns(Memory::q()), reads = own_columns(Memory::reads()),
+               keys = own_columns(Memory::keys()), writes = own_columns(Memory::writes());
+    begin_products();
+    add(sums.queries, Rows(Memory::d_query_writes().memory), writes);
+    add(sums.queries, Rows(Memory::d_query_values().memory), keys);
+    add(sums.reads, Rows(Memory::d_read_writes().memory), writes);
+    add(sums.reads, Rows(Memory::d_read_values().memory), keys);
+    add(sums.keys, Columns(Memory::d_query_values().memory), q);
+    add(sums.keys, Columns(Memory::d_read_values().memory), reads);
+    add(sums.writes, Columns(Memory::d_query_writes().memory), q);
+    add(sums.writes, Columns(Memory::d_read_writes().memory), reads);
+    sums.arrive();
   }
-  __device__ void add_later(const Bf16Tile<d_k>& rows, const Pairs& of_queries, const Pairs& of_reads) {
-    add_products_of<device_chunk / 16>(right_operand<RowsAre::summed>(rows, column()), sums_.queries,
-                                       left_operand<RowsAre::outer>(of_queries, row()), sums_.reads,
-                                       left_operand<RowsAre::outer>(of_reads, row()), 0, warp_row() + 1);
+  template <class Left>
+  __device__ static void add(GroupSums<key_columns>& sums, const Left& pairs, const Columns& rows) {
+    start_product<device_chunk / 16>(sums, pairs, rows, true);
   }
-  __device__ void add_earlier(const Bf16Tile<d_k>& rows, const Pairs& of_keys, const Pairs& of_writes) {
-    add_products_of<device_chunk / 16>(right_operand<RowsAre::summed>(rows, column()), sums_.keys,
-                                       left_operand<RowsAre::summed>(of_keys, row()), sums_.writes,
-                                       left_operand<RowsAre::summed>(of_writes, row()), warp_row(), 4);
+
+  /// Sets the sums of dg for what passes the right edge: four each of S (.) D, k" Yk and b" Yb.
+  __device__ void put_edges(const RowSums<d_k>& of_keys, const RowSums<d_k>& of_writes) const {
+    float* const edges = Memory::edges();
+    const int last = strong_ ? layer_.rows(x_.d_o, d_v, chunk_).count - 1 : device_chunk;
+    put_leaving<d_k>(edges + (4 + row() / 16) * d_k, Memory::keys(), row(), column(), of_keys, last);
+    put_leaving<d_k>(edges + (8 + row() / 16) * d_k, Memory::writes(), row(), column(), of_writes, last);
+    const int channel = 2 * (static_cast<int>(threadIdx.x) % (d_k / 2));
+    const int part = static_cast<int>(threadIdx.x) / (d_k / 2);
+    if (part >= 4) return;
+    const auto* const through = reinterpret_cast<const float*>(record_ + Record::floats_at) + d_k;
+    float2 sum{0.0F, 0.0F};
+    for (int value = part; value < d_v; value += 4) {
+      const int at = Memory::State::offset(value, channel);
+      sum = sum + Memory::state().pair(at) * Memory::gradient().pair(at);
+    }
+    sum = *reinterpret_cast<const float2*>(through + channel) * sum;
+    *reinterpret_cast<float2*>(edges + part * d_k + channel) = sum;
   }
 
   /// Sets the decay of every token and channel, and what rows are relative to.
@@ -201,75 +237,62 @@ class LowRankChunkGradients {
   }
 
   /// Writes dq, da, dk, db and dg.
-  __device__ void write_rows() {
+  __device__ void write_rows(LowRankSums<d_k>& sums) const {
     const LowRankRows rows(layer_, x_.in, d_k, chunk_);
     const auto into = [&](Bf16* x) { return layer_.rows(x, d_k, chunk_); };
     const FinishedLowRankRows<d_k, d_v, kind> finished(rows, strong_, row(), column());
-    finished.write_reads(sums_.reads, into(x_.out.da));
-    finished.put_first_reads(sums_.reads);
-    finished.write_queries(sums_.queries, into(x_.out.of.dq));
-    finished.write_earlier(sums_.keys, sums_.queries, into(x_.out.of.dk),
+    finished.write_reads(sums.reads, into(x_.out.da));
+    finished.put_first_reads(sums.reads);
+    finished.write_queries(sums.queries, into(x_.out.of.dq));
+    finished.write_earlier(sums.keys, sums.queries, into(x_.out.of.dk),
                            {rows.k, Memory::keys(), Memory::d_query_values(), Memory::d_read_values()});
-    finished.write_earlier(sums_.writes, sums_.queries, into(x_.out.db),
+    finished.write_earlier(sums.writes, sums.queries, into(x_.out.db),
                            {rows.b, Memory::writes(), Memory::d_query_writes(), Memory::d_read_writes()});
     if constexpr (kind != GateKind::none) {
       __syncthreads();
-      finished.add_next_reads(sums_.queries, sums_.reads);
-      write_gates();
+      finished.add_next_reads(sums.queries, sums.reads);
+      write_gates(sums.queries);
     }
   }
 
-  __device__ void write_gates() {
+  __device__ void write_gates(const RowSums<d_k>& terms) const {
     const auto dg = layer_.rows(x_.out.of.dg, GateTile<kind, d_k>::width(), chunk_);
     if constexpr (kind == GateKind::vector) {
-      write_gates_of_channels<d_k, Memory::edge_sums>(dg, sums_.queries, Memory::totals(), Memory::edges(),
-                                                      row(), column());
+      write_gates_of_channels<d_k, Memory::edge_sums>(dg, terms, Memory::totals(), Memory::edges(), row(),
+                                                      column());
     } else {
-      write_gates_of_head<d_k, Memory::edge_sums>(dg, sums_.queries, Memory::totals(), Memory::edges(),
-                                                  row());
+      write_gates_of_head<d_k, Memory::edge_sums>(dg, terms, Memory::totals(), Memory::edges(), row(),
+                                                  group());
     }
   }
 
   const DeviceLayer& layer_;
   const LowRankGradients::Operands<OnDevice>& x_;
-  const Kept& kept_;
+  const SweptChunks& kept_;
   int chunk_;
+  std::int64_t number_;
+  const char* record_;
   bool strong_;
-  LowRankSums<d_k> sums_;
 };
 
 template <int d_k, int d_v, GateKind kind>
 __global__ __launch_bounds__(tile_threads, 1) void low_rank_gradients_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ LowRankGradients::Operands<OnDevice> x,
-    char* workspace, const __grid_constant__ DeltaRoom room) {
-  const ChunkInWorkspace<d_k, d_v, ChunkRule::low_rank> kept(workspace, room, layer.chunks());
+    const __grid_constant__ SweptChunks kept) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
   LowRankChunkGradients<d_k, d_v, kind>(layer, x, kept).run();
+#endif
 }
 
-cudaError_t low_rank_gradients(cudaStream_t stream, const LowRankGradients::Operands<OnDevice>& x,
-                               const Chunks& p) {
-  const DeltaRoom room = low_rank_room(p, true);
-  char* const memory = delta_workspace();
-  auto* const states = reinterpret_cast<Bf16*>(memory + room.states);
-  auto* const gradients = reinterpret_cast<Bf16*>(memory + room.gradients);
-  const ReverseSweepOperands back{
-      .d_o = x.d_o, .after = x.after, .gradients = gradients, .d_written = memory + room.d_written};
-  constexpr ChunkRule rule = ChunkRule::low_rank;
-  cudaError_t code = low_rank_factors(stream, memory, x.in, p, {.gradients = true});
-  if (code == cudaSuccess)
-    code = forward_sweep(stream, {.states = states, .missing = memory + room.missing}, memory, x.before, p,
-                         rule);
-  if (code == cudaSuccess) code = reverse_sweep(stream, back, memory, p, rule);
-  if (code != cudaSuccess) return code;
-  const Segments chunks{p.shape, p.work, (p.shape.tokens + device_chunk - 1) / device_chunk, Dtype::bf16};
+}  // namespace
+
+cudaError_t low_rank_gradients_of_chunks(cudaStream_t stream, const LowRankGradients::Operands<OnDevice>& x,
+                                         const SweptChunks& kept, const Chunks& p) {
   return with_constants(p.shape, [&](auto d_k, auto d_v, auto kind) {
-    return launch_on_segments(stream, chunks, LowRankGradientMemory<d_k(), d_v(), kind()>::shared_bytes,
-                              low_rank_gradients_kernel<d_k(), d_v(), kind()>, x, memory, room);
+    return launch_on_segments(stream, each_chunk(p),
+                              LowRankGradientMemory<d_k(), d_v(), kind()>::shared_bytes,
+                              low_rank_gradients_kernel<d_k(), d_v(), kind()>, x, kept);
   });
 }
 
-const RegisteredCudaKernel registered =
-    device_body<LowRankGradients>(low_rank_gradients, nullptr, lacks_low_rank_room_of_gradients);
-
-}  // namespace
 }  // namespace baton

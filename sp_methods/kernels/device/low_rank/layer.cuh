@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device kernels of linear attention with a low-rank rule share the scaling of a chunk's rows
-// by its decays and the room of a call. Records and sweeps are those of delta/.
+// by its decays and the room of a call. Records and sweeps are those of delta/groups/.
 //
 //   gentle chunk, r the log decay in its middle:
-//     q' = s q e^{c-r}    r' = a e^{c-g-r}    k" = k e^{r-c}     b" = b e^{r-c}
-//   strong chunk:  r = 0 for q' and r', r = all for k" and b"; pairs are summed one by one
+//     q' = s q e^{c-r}    r' = a e^{c-g-r}    keys k e^{r-c}   b" = b e^{r-c}
+//   strong chunk:  r = 0 for q' and r', r = all for keys and b"; pairs are summed one by one
 //
 // A token reads the state before its own gate, so its read has the decay before it. Gates of all
 // kinds take this way, and those of a head count for each of its channels. A token's gate may be as
 // low as -20: a chunk is strong where gates of 32 tokens sum to less than -60 (gate_walk.cuh).
 // Reads of token i are, of strong pairs, queries of token i - 1.
-// Cost: one exponential a number of four rows.
+// Cost: two exponentials a token and channel.
 #pragma once
 
-#include "sp_methods/kernels/device/delta/layer.cuh"
 #include "sp_methods/kernels/device/delta/scaling.cuh"
 #include "sp_methods/kernels/low_rank.hpp"
 
@@ -38,16 +37,21 @@ template <GateKind kind, int d_k>
 struct LowRankTiles {
   Bf16Tile<d_k> q, reads, keys, writes;
 
+  /// Scales the tiles gently. The decay before a token's gate is that behind the one before it.
   __device__ void scale(const GateWalk<kind, d_k>& walk) const {
-    walk.scale(q, query_factor<d_k>(walk.middle), keys, key_factor(walk.middle));
-    walk.scale(writes, key_factor(walk.middle));
-    const DecayFactor factor = in_factor(walk.middle);
-    float2 before = walk.before;
+    const DecayFactor in = in_factor(walk.middle), out = key_factor(walk.middle);
+    const float s = power_of_2(log2_scale<d_k>);
+    float2 b = walk.before, before = in.at(b);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      const int at = reads.below(walk.start, i);
-      reads.set_pair(at, factor.at(before) * reads.pair(at));
-      before = before + walk.gate[i];
+      const int at = q.below(walk.start, i);
+      b = b + walk.gate[i];
+      const float2 behind = in.at(b), rest = out.at(b);
+      reads.set_pair(at, before * reads.pair(at));
+      q.set_pair(at, s * behind * q.pair(at));
+      keys.set_pair(at, rest * keys.pair(at));
+      writes.set_pair(at, rest * writes.pair(at));
+      before = behind;
     }
   }
 
@@ -69,15 +73,10 @@ struct LowRankTiles {
   }
 };
 
-/// The room in the workspace of a call.
-inline DeltaRoom low_rank_room(const Chunks& p, bool has_gradients) {
-  return DeltaRoom(p, has_gradients, ChunkRule::low_rank);
-}
-/// Makes room for a call without gradients, and returns the reason if that is impossible.
-inline Refusal lacks_low_rank_room(const Chunks& p) { return lacks_workspace(low_rank_room(p, false).end); }
-/// Makes room for a call of gradients, and returns the reason if that is impossible.
-inline Refusal lacks_low_rank_room_of_gradients(const Chunks& p) {
-  return lacks_workspace(low_rank_room(p, true).end);
-}
+/// Makes room in the workspace for a call without gradients, and returns the reason if it cannot
+/// run here.
+Refusal lacks_low_rank_room(const Chunks& p);
+/// The same for a call of gradients.
+Refusal lacks_low_rank_room_of_gradients(const Chunks& p);
 
 }  // namespace baton

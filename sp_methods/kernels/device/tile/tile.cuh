@@ -126,6 +126,23 @@ __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
+/// Asks for `bytes` bytes, a multiple of 16, to be brought to the L2.
+__device__ inline void bring_near(const void* from, int bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#endif
+}
+/// The same for the 128 bytes that an address lies in.
+__device__ inline void bring_near(const void* at) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(at) : "memory");
+}
+/// The same for rows of `width` elements: thread `thread` asks for its part.
+template <int width>
+__device__ inline void bring_near(const HeadRows<const Bf16>& rows, int thread) {
+  constexpr int lines = width / 64;
+  if (thread / lines < rows.count) bring_near(rows.row(thread / lines) + thread % lines * 64);
+}
+
 /// Starts copies of chunks' rows into tiles. A thread copies the same part of every chunk.
 template <int width>
 class TileLoader {

@@ -42,8 +42,8 @@ struct PanelTile {
   }
 };
 
-/// Starts copies of chunks' rows into tiles by one group.
-template <int width>
+/// Starts copies of chunks' rows into tiles by one group, or by all groups of `threads` threads.
+template <int width, int threads = group_threads>
 class PanelLoader {
  public:
   /// Makes a loader of the rows of head `head` of tensors [tokens, heads, width].
@@ -65,10 +65,11 @@ class PanelLoader {
   }
 
  private:
-  static constexpr int units = width / 8, rows = group_threads / units;  // rows of one pass
+  static constexpr int units = width / 8, rows = threads / units;  // rows of one pass
   static_assert(rows % 8 == 0, "the place of a unit is the same in every pass");
-  __device__ static int row() { return group_thread() / units; }
-  __device__ static int column() { return group_thread() % units * 8; }
+  __device__ static int thread() { return static_cast<int>(threadIdx.x) % threads; }
+  __device__ static int row() { return thread() / units; }
+  __device__ static int column() { return thread() % units * 8; }
 
   std::int64_t tokens_;
   int stride_;
@@ -76,11 +77,12 @@ class PanelLoader {
   int into_;
 };
 
-/// Starts the copy of dense rows by one group.
-template <int width, int rows>
+/// Starts the copy of dense rows by one group, or by all groups of `threads` threads.
+template <int width, int rows, int threads = group_threads>
 __device__ inline void copy_dense(const PanelTile<width, rows>& into, const Bf16* from) {
-  constexpr int units = width / 8, apart = group_threads / units;
-  const int row = group_thread() / units, column = group_thread() % units * 8;
+  constexpr int units = width / 8, apart = threads / units;
+  const int thread = static_cast<int>(threadIdx.x) % threads;
+  const int row = thread / units, column = thread % units * 8;
   const std::uint32_t at = shared_address(into.memory) + PanelTile<width, rows>::offset(row, column);
   const Bf16* const first = from + row * width + column;
 #pragma unroll

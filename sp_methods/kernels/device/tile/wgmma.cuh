@@ -43,6 +43,18 @@ class PanelOperand {
 /// Starts one step of sums (+)= left right; without `add` the sums are replaced. The left operand
 /// is in shared memory, or its pieces are in registers.
 template <class Left, class Right>
+__device__ inline void multiply_step(GroupSums<16>& sums, const Left& left, const Right& right, int step,
+                                     bool add) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.b32 p, %10, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {"
+      "%0,%1,%2,%3,%4,%5,%6,%7"
+      "}, %8, %9, p, 1, 1, %11, %12;}"
+      : "+f"(sums.c[0]), "+f"(sums.c[1]), "+f"(sums.c[2]), "+f"(sums.c[3]), "+f"(sums.c[4]), "+f"(sums.c[5]),
+        "+f"(sums.c[6]), "+f"(sums.c[7])
+      : "l"(left.at(step)), "l"(right.at(step)), "r"(static_cast<int>(add)), "n"(Left::turned),
+        "n"(Right::turned));
+}
+template <class Left, class Right>
 __device__ inline void multiply_step(GroupSums<32>& sums, const Left& left, const Right& right, int step,
                                      bool add) {
   asm volatile(

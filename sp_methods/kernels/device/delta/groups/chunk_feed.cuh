@@ -5,72 +5,83 @@
 //   slot:   k', k", N~, values (v or d_o);  with queries q' and A besides;  numbers
 //   a gate a head or none:   k' = k" = k, q' = q as they are; A = tril(s q k^T e^{b_i - b_j}) is
 //                            made here; e^b, e^{all-b} of every token
-//   a gate a channel:        all but the values from the chunk's record (factors.cuh)
+//   a gate a channel, and a low-rank rule:   all but the values from the chunk's record
+//                            (chunk_record.cuh), in its order
 //
 // Cost: with queries and a gate a head 64 tokens d_k flop a head for A, on the matrix units.
 #pragma once
 
+#include "sp_methods/kernels/device/delta/groups/chunk_record.cuh"
 #include "sp_methods/kernels/device/delta/scaling.cuh"
 #include "sp_methods/kernels/device/tile/wgmma.cuh"
 
 namespace baton {
-
-/// The record of a chunk with a gate a channel, as slots have it. With r a reference of the gates:
-/// k' = k e^{b-r}, k" = k e^{r-b}, q' = s q e^{b-r}, A = tril(s q k^T decayed), tiles of panels;
-/// to = e^r, through = 1, from = e^{all-r} [d_k]. In a strong chunk k' and q' have r = 0, k" = k
-/// e^{all-b}, and to = from = 1, through = e^all.
-template <int d_k>
-struct GatedRecord {
-  using Keys = PanelTile<d_k>;
-  using Pairs = PanelTile<device_chunk>;
-  static constexpr int in_at = 0, out_at = Keys::bytes, n_at = 2 * Keys::bytes, q_at = n_at + Pairs::bytes,
-                       a_at = q_at + Keys::bytes, floats_at = a_at + Pairs::bytes;
-  static constexpr int float_bytes = 3 * d_k * 4, bytes = floats_at + float_bytes;
-};
 
 /// The tensors that a sweep in segments reads; those that are null are not copied.
 struct ChunkTensors {
   const Bf16 *q = nullptr, *k = nullptr;
   const Bf16* values = nullptr;  ///< v or d_o
   const Bf16 *g = nullptr, *beta = nullptr;
-  /// N~ of all chunks, [heads of the call, chunks] tiles [64, 64]; with a gate a channel their
-  /// records.
+  /// N~ of all chunks, [heads of the call, chunks] tiles [64, 64], or their records.
   const char* chunks = nullptr;
+  ChunkRule rule = ChunkRule::ungated;
+};
+
+/// What a sweep has in its slots beside k', k" and N~.
+enum class SlotParts {
+  values,          ///< v, and of a low-rank rule the keys that it writes along
+  queries,         ///< q', A and room for a result, or d_o
+  queries_values,  ///< both
 };
 
 /// A ring of chunks in shared memory for `groups_` groups that multiply; values have `width`
 /// columns.
-template <int d_k, int width, GateKind kind_, bool has_queries_, int groups_ = width / 64>
+template <int d_k, int width, ChunkRule rule_, SlotParts parts, int groups_ = width / 64>
 struct ChunkSlots {
   using Keys = PanelTile<d_k>;
   using Values = PanelTile<width>;
   using Pairs = PanelTile<device_chunk>;
-  using Record = GatedRecord<d_k>;
-  static constexpr GateKind kind = kind_;
-  static constexpr bool has_queries = has_queries_, by_channel = kind == GateKind::vector,
-                        by_head = kind == GateKind::scalar;
+  using Record = ChunkRecord<d_k, rule_>;
+  static constexpr ChunkRule rule = rule_;
+  static constexpr bool has_queries = parts != SlotParts::values, is_low_rank = rule == ChunkRule::low_rank,
+                        by_channel = is_low_rank || rule == ChunkRule::gate_a_channel,
+                        by_head = rule == ChunkRule::gate_a_head,
+                        has_keys = is_low_rank && parts != SlotParts::queries;
   static constexpr int key_width = d_k, value_width = width;
-  static constexpr int slots = by_channel && has_queries ? 2 : 3;
+  static constexpr int slots = is_low_rank || (by_channel && has_queries) ? 2 : 3;
   static constexpr int groups = groups_, threads = (groups + 1) * group_threads;
-  static constexpr int out_at = by_channel ? Record::out_at : 0, n_at = out_at + Keys::bytes,
-                       q_at = n_at + Pairs::bytes, a_at = q_at + Keys::bytes;
-  static constexpr int v_at = has_queries ? a_at + Pairs::bytes : q_at, slot_bytes = v_at + Values::bytes;
-  static constexpr int floats = device_chunk + (by_channel ? 3 * d_k : 4 * device_chunk);  // of a slot
+  // Offsets are those of a record from its first part here on.
+  static constexpr int q_at = 0, a_at = Keys::bytes, in_at = has_queries ? a_at + Pairs::bytes : 0,
+                       out_at = in_at + (by_channel ? Keys::bytes : 0), n_at = out_at + Keys::bytes,
+                       keys_at = n_at + Pairs::bytes;
+  static constexpr int read_values_at = keys_at + Keys::bytes,
+                       query_values_at = read_values_at + Pairs::bytes;
+  static constexpr int v_at = !has_keys ? keys_at : query_values_at + (has_queries ? Pairs::bytes : 0);
+  static constexpr int slot_bytes = v_at + Values::bytes;
+  static constexpr int strengths = is_low_rank ? 0 : device_chunk;  // of a slot
+  static constexpr int floats = strengths + (by_channel ? 3 * d_k : 4 * device_chunk);
   static constexpr int shared_bytes = slots * (slot_bytes + 4 * floats);
+  static_assert(shared_bytes <= 227 * 1024);
 
   __device__ static char* slot(int step) { return shared_space() + step % slots * slot_bytes; }
-  __device__ static Keys keys_in(int step) { return {slot(step)}; }
+  __device__ static Keys keys_in(int step) { return {slot(step) + in_at}; }
   __device__ static Keys keys_out(int step) { return {slot(step) + out_at}; }
   __device__ static Pairs inverse(int step) { return {slot(step) + n_at}; }
   __device__ static Keys q(int step) { return {slot(step) + q_at}; }
   __device__ static Pairs scores(int step) { return {slot(step) + a_at}; }
   __device__ static Values values(int step) { return {slot(step) + v_at}; }
+  // Of a low-rank rule: the keys that values are written along, and the scores of reads and of
+  // queries with them.
+  __device__ static Keys value_keys(int step) { return {slot(step) + keys_at}; }
+  __device__ static Pairs read_values(int step) { return {slot(step) + read_values_at}; }
+  __device__ static Pairs query_values(int step) { return {slot(step) + query_values_at}; }
 
+  /// The strengths of the tokens; a low-rank rule has none.
   __device__ static float* beta(int step) {
     return reinterpret_cast<float*>(shared_space() + slots * slot_bytes) + step % slots * floats;
   }
   // Of a gate a channel, [d_k] each.
-  __device__ static float* to(int step) { return beta(step) + device_chunk; }
+  __device__ static float* to(int step) { return beta(step) + strengths; }
   __device__ static float* through(int step) { return to(step) + d_k; }
   __device__ static float* from(int step) { return through(step) + d_k; }
   // Of a gate a head, [64] each.
@@ -147,26 +158,51 @@ class ChunkFeed {
   struct TokenNumbers {
     Bf16 gate, beta;
   };
+  // Of a record: the first part that the slots have, and how much they have of the keys of values.
+  static constexpr int first_at = Slots::has_queries ? Record::q_at : Record::in_at,
+                       key_parts = Slots::v_at - Slots::keys_at;
+
+  /// The record of the chunk of a step.
+  __device__ const char* record(int step) const {
+    return x_.chunks + number(order_.chunk(step)) * Record::bytes;
+  }
+  __device__ std::int64_t number(int chunk) const {
+    return static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk;
+  }
 
   __device__ void load(int step) const {
     if (step < order_.count) {
       const int chunk = order_.chunk(step);
-      const std::int64_t number = static_cast<std::int64_t>(DeviceLayer::place()) * layer_.chunks() + chunk;
       if constexpr (Slots::by_channel) {
-        load_record(step, x_.chunks + number * Record::bytes);
+        load_record(step, record(step));
+        bring_near_chunk(step + 1);
       } else {
         keys_.load(Slots::keys_in(step), x_.k, chunk);
         if constexpr (Slots::has_queries) keys_.load(Slots::q(step), x_.q, chunk);
-        copy<Pairs::bytes>(Slots::inverse(step).memory, x_.chunks + number * Pairs::bytes);
+        copy<Pairs::bytes>(Slots::inverse(step).memory, x_.chunks + number(chunk) * Pairs::bytes);
       }
       if (x_.values != nullptr) values_.load(Slots::values(step), x_.values, chunk);
     }
     commit_copies();
   }
-  __device__ static void load_record(int step, const char* record) {
-    copy<Slots::has_queries ? Record::floats_at : Record::q_at>(Slots::slot(step), record);
+  /// Copies the parts of a record that the slots have; those of values come with values alone.
+  __device__ void load_record(int step, const char* record) const {
+    copy<Record::keys_at - first_at>(Slots::slot(step), record + first_at);
     copy<Record::float_bytes>(reinterpret_cast<char*>(Slots::to(step)), record + Record::floats_at);
+    if (has_keys()) copy<key_parts>(Slots::value_keys(step).memory, record + Record::keys_at);
   }
+  /// Brings what the slot of a step will take to the L2, since few slots have room.
+  __device__ void bring_near_chunk(int step) const {
+    if (step >= order_.count) return;
+    if (x_.values != nullptr)
+      bring_near<Slots::value_width>(layer_.rows(x_.values, Slots::value_width, order_.chunk(step)),
+                                     group_thread());
+    if (group_thread() > 0) return;
+    bring_near(record(step) + first_at, Record::keys_at - first_at);
+    bring_near(record(step) + Record::floats_at, Record::float_bytes);
+    if (has_keys()) bring_near(record(step) + Record::keys_at, key_parts);
+  }
+  __device__ bool has_keys() const { return Slots::has_keys && x_.values != nullptr; }
   template <int bytes>
   __device__ static void copy(char* to, const char* from) {
     const std::uint32_t into = shared_address(to);
@@ -178,7 +214,7 @@ class ChunkFeed {
   __device__ TokenNumbers numbers(int step) const {
     const int token = group_thread();
     TokenNumbers found{__float2bfloat16(0.0F), __float2bfloat16(0.0F)};
-    if (token >= device_chunk || step >= order_.count) return found;
+    if (Slots::is_low_rank || token >= device_chunk || step >= order_.count) return found;
     const auto beta = layer_.rows(x_.beta, 1, order_.chunk(step));
     if (token >= beta.count) return found;
     found.beta = *beta.row(token);
@@ -187,7 +223,7 @@ class ChunkFeed {
   }
   __device__ static void put(int step, TokenNumbers x) {
     const int token = group_thread();
-    if (token >= device_chunk) return;
+    if (Slots::is_low_rank || token >= device_chunk) return;
     Slots::beta(step)[token] = __bfloat162float(x.beta);
     if constexpr (Slots::by_head) Slots::gates(step)[token] = fmaxf(__bfloat162float(x.gate), least_gate);
   }

@@ -15,6 +15,13 @@ struct HeadChunk {
   int head, chunk;
 };
 
+/// What the block does that starts `blocks` blocks after this one, where each takes one chunk. Its
+/// chunk may be past the last.
+__device__ inline HeadChunk chunk_ahead(int blocks) {
+  const int heads = static_cast<int>(gridDim.x), item = static_cast<int>(blockIdx.x) + blocks;
+  return {item % heads, static_cast<int>(blockIdx.y) + item / heads};
+}
+
 /// The chunks that this block takes.
 struct ChunkWalk {
   int heads;   ///< Heads of the call.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sp_methods/kernels/device/delta/groups/sweeps.cuh"
-#include "sp_methods/kernels/device/delta/groups/turned.cuh"
+#include "sp_methods/kernels/device/delta/groups/value_keys.cuh"
 
 namespace baton {
 namespace {
@@ -8,11 +8,14 @@ namespace {
 /// The results that a kernel is compiled for.
 enum class Leaves { output, correction, states };
 
-template <int d_k, int rows, GateKind kind, Leaves leaves>
+template <int d_k, int rows, ChunkRule rule, Leaves leaves>
 class ForwardBlock {
  public:
   static constexpr bool has_output = leaves != Leaves::states;
-  using Slots = ChunkSlots<d_k, rows, kind, has_output>;
+  static constexpr SlotParts parts = !has_output                ? SlotParts::values
+                                     : leaves == Leaves::output ? SlotParts::queries_values
+                                                                : SlotParts::queries;
+  using Slots = ChunkSlots<d_k, rows, rule, parts>;
   using Along = PanelsAlong;
 
   __device__ ForwardBlock(const DeviceLayer& layer, const ForwardResults& out)
@@ -25,7 +28,9 @@ class ForwardBlock {
 #pragma unroll 1
     for (int step = 0; step < order_.count; ++step) {
       Slots::full(step).wait();
-      if constexpr (!has_output) keep_state(step);
+      if constexpr (!has_output && !Slots::is_low_rank) keep_state(step);
+      ChunkDecays<Slots>{step}.enter(state_);
+      if constexpr (!has_output && Slots::is_low_rank) keep_state(step);
       PackedTokens result;  // o^T or R^T of this group's rows
       move(step, result);
       write(step, result);
@@ -33,17 +38,19 @@ class ForwardBlock {
   }
 
  private:
-  /// Moves the state over the chunk.
+  /// Moves the state, which has entered the chunk, over it.
   __device__ void move(int step, PackedTokens& result) {
     const ForwardChunk<Slots> chunk{step};
-    chunk.decays().enter(state_);
+    const ValueWrites<Slots> writes(step);
     const PackedRows<d_k> x(state_);
     GroupSums<device_chunk> missing, o;
     begin_products();
     start_product<d_k / 16>(missing, x.of, chunk.keys(), false);
+    writes.start_reads(missing);
     commit_products();
     if constexpr (has_output) {
       start_product<d_k / 16>(o, x.of, PanelOperand<Along::summed>(Slots::q(step).memory), false);
+      if constexpr (leaves == Leaves::output) writes.start_output(o);
       commit_products();
     }
     wait_for_products<has_output ? 1 : 0>();
@@ -55,9 +62,10 @@ class ForwardBlock {
     }
     PackedTokens moved, written;
     pack_scaled(written, missing, [&](int n) {
-      return has_output ? token_pair(Slots::beta(step), n) : float2{1.0F, 1.0F};
+      return has_output ? strength_pair<Slots>(step, n) : float2{1.0F, 1.0F};
     });
     chunk.start_move(state_, moved, missing);
+    writes.start_state(state_);
     if constexpr (has_output)
       start_product<device_chunk / 16>(o, written.of,
                                        PanelOperand<Along::summed>(Slots::scores(step).memory), true);
@@ -104,12 +112,12 @@ class ForwardBlock {
   GroupSums<d_k> state_;
 };
 
-template <int d_k, int rows, GateKind kind, Leaves leaves>
-__global__ __launch_bounds__(ForwardBlock<d_k, rows, kind, leaves>::Slots::threads, 1) void forward_kernel(
+template <int d_k, int rows, ChunkRule rule, Leaves leaves>
+__global__ __launch_bounds__(ForwardBlock<d_k, rows, rule, leaves>::Slots::threads, 1) void forward_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkTensors x, const float* before,
     const __grid_constant__ ForwardResults out) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  using Block = ForwardBlock<d_k, rows, kind, leaves>;
+  using Block = ForwardBlock<d_k, rows, rule, leaves>;
   using Slots = typename Block::Slots;
   constexpr bool trades = Slots::groups == 2;
   if (group() == Slots::groups) {
@@ -122,24 +130,24 @@ __global__ __launch_bounds__(ForwardBlock<d_k, rows, kind, leaves>::Slots::threa
 #endif
 }
 
-template <int d_k, int rows, GateKind kind, Leaves leaves>
+template <int d_k, int rows, ChunkRule rule, Leaves leaves>
 cudaError_t launch(cudaStream_t stream, const ForwardResults& out, const ChunkTensors& x, const float* before,
                    const Segments& cut) {
-  using Slots = typename ForwardBlock<d_k, rows, kind, leaves>::Slots;
+  using Slots = typename ForwardBlock<d_k, rows, rule, leaves>::Slots;
   return launch_on_segments<Slots::threads>(stream, cut, Slots::shared_bytes,
-                                            forward_kernel<d_k, rows, kind, leaves>, x, before, out);
+                                            forward_kernel<d_k, rows, rule, leaves>, x, before, out);
 }
 
 }  // namespace
 
 cudaError_t forward_segments(cudaStream_t stream, const ForwardResults& out, const ChunkTensors& x,
                              const float* before, const Segments& cut) {
-  return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
+  return with_rule(cut.shape, x.rule, [&](auto d_k, auto d_v, auto rule) {
     if (out.states != nullptr)
-      return launch<d_k(), d_v(), kind(), Leaves::states>(stream, out, x, before, cut);
+      return launch<d_k(), d_v(), rule(), Leaves::states>(stream, out, x, before, cut);
     if (out.correction != nullptr)
-      return launch<d_k(), d_k(), kind(), Leaves::correction>(stream, out, x, before, cut);
-    return launch<d_k(), d_v(), kind(), Leaves::output>(stream, out, x, before, cut);
+      return launch<d_k(), d_k(), rule(), Leaves::correction>(stream, out, x, before, cut);
+    return launch<d_k(), d_v(), rule(), Leaves::output>(stream, out, x, before, cut);
   });
 }
 

@@ -10,7 +10,8 @@ class InverseBlock {
  public:
   using Inverse = ChunkInverse<group_threads>;
   using Gates = GateTile<kind, d_k>;
-  static constexpr int scores_at = PanelTile<d_k>::bytes, inverse_at = scores_at + ChunkMatrix::bytes(Inverse::stride);
+  static constexpr int scores_at = PanelTile<d_k>::bytes,
+                       inverse_at = scores_at + ChunkMatrix::bytes(Inverse::stride);
   static constexpr int floats_at = inverse_at + ChunkMatrix::bytes(Inverse::stride);
   static constexpr int shared_bytes = floats_at + 3 * device_chunk * 4;
 
@@ -29,7 +30,9 @@ class InverseBlock {
  private:
   __device__ static int chunk() { return DeviceLayer::segment(); }
   __device__ static PanelTile<d_k> keys() { return {shared_space()}; }
-  __device__ static ChunkMatrix matrix(int at) { return {reinterpret_cast<float*>(shared_space() + at), Inverse::stride}; }
+  __device__ static ChunkMatrix matrix(int at) {
+    return {reinterpret_cast<float*>(shared_space() + at), Inverse::stride};
+  }
   __device__ static ChunkMatrix scores() { return matrix(scores_at); }
   __device__ static float* beta() { return reinterpret_cast<float*>(shared_space() + floats_at); }
   __device__ static float* sums() { return beta() + device_chunk; }
@@ -74,8 +77,10 @@ class InverseBlock {
 };
 
 template <int d_k, GateKind kind>
-__global__ __launch_bounds__(group_threads, 4) void chunk_inverses_kernel(
-    const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkTensors x, char* inverses) {
+__global__ __launch_bounds__(group_threads,
+                             4) void chunk_inverses_kernel(const __grid_constant__ DeviceLayer layer,
+                                                           const __grid_constant__ ChunkTensors x,
+                                                           char* inverses) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   InverseBlock<d_k, kind>(layer, x).run(inverses);
 #endif
@@ -85,9 +90,8 @@ __global__ __launch_bounds__(group_threads, 4) void chunk_inverses_kernel(
 
 cudaError_t chunk_inverses(cudaStream_t stream, char* chunks, const ChunkTensors& x, const Chunks& p) {
   if (p.shape.gate == GateKind::vector) return gated_records(stream, chunks, x, p);
-  const Segments each{p.shape, p.work, p.shape.chunks(), Dtype::bf16};
   const auto launch = [&](auto d_k, auto kind) {
-    return launch_on_segments<group_threads>(stream, each, InverseBlock<d_k(), kind()>::shared_bytes,
+    return launch_on_segments<group_threads>(stream, each_chunk(p), InverseBlock<d_k(), kind()>::shared_bytes,
                                              chunk_inverses_kernel<d_k(), kind()>, x, chunks);
   };
   return with_widths(p.shape, [&](auto d_k, auto) {

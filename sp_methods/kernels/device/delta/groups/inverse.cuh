@@ -3,7 +3,7 @@
 // chunks side by side: one block a head and chunk.
 //
 //   a gate a head, none:   N~ of inverse_steps.cuh, with G_ij = k_i . k_j e^{b_i - b_j}, j < i
-//   a gate a channel:      the record GatedRecord, N~ in it; strong chunks level by level
+//   a gate a channel:      a record (chunk_record.cuh), N~ in it; strong chunks level by level
 //
 // Cost: tokens 64 (d_k + 64 / 3) flop a head, with a gate a channel 64 (2 d_k + 64 / 3); k, g, beta
 // read and 8 KiB a chunk written once, with a gate a channel q too and a record.
@@ -16,7 +16,7 @@ namespace baton {
 /// Bytes of what is kept of a chunk.
 inline std::int64_t chunk_bytes(const LayerShape& shape) {
   if (shape.gate != GateKind::vector) return PanelTile<device_chunk>::bytes;
-  return shape.d_k == 128 ? GatedRecord<128>::bytes : GatedRecord<64>::bytes;
+  return shape.d_k == 128 ? ChunkRecord<128>::bytes : ChunkRecord<64>::bytes;
 }
 
 /// Writes N~ or the records of all chunks, [heads of the call, chunks]. Values are not read.

@@ -11,10 +11,19 @@
 // Source: "Parallelizing Linear Transformers with the Delta Rule", arXiv 2406.06484 (UT transform).
 #pragma once
 
-#include "sp_methods/kernels/device/delta/inverse.cuh"
 #include "sp_methods/kernels/device/tile/warp_group.cuh"
 
 namespace baton {
+
+/// A 64 x 64 matrix of floats in rows that are `stride` floats apart.
+struct ChunkMatrix {
+  static constexpr int bytes(int stride) { return 4 * device_chunk * stride; }
+
+  float* memory;
+  int stride;
+
+  __device__ float& at(int row, int column) const { return memory[row * stride + column]; }
+};
 
 /// N~ of one chunk in the shared memory of a block of `threads` threads.
 template <int threads>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sp_methods/kernels/device/delta/groups/sweeps.cuh"
-#include "sp_methods/kernels/device/delta/groups/turned.cuh"
+#include "sp_methods/kernels/device/delta/groups/value_keys.cuh"
 
 namespace baton {
 namespace {
 
-template <int d_k, int d_v, GateKind kind>
+template <int d_k, int d_v, ChunkRule rule>
 class MapsBlock {
  public:
   static constexpr int groups = std::max(d_k, d_v) / 64;
-  using Slots = ChunkSlots<d_k, d_v, kind, false, groups>;
+  using Slots = ChunkSlots<d_k, d_v, rule, SlotParts::values, groups>;
   using Matrix = PanelTile<d_k, d_k>;
 
   __device__ MapsBlock(const DeviceLayer& layer, const SegmentMapsOut& out)
@@ -50,11 +50,13 @@ class MapsBlock {
   __device__ static void move(GroupSums<d_k>& state, int step) {
     const ForwardChunk<Slots> chunk{step};
     chunk.decays().enter(state);
+    const ValueWrites<Slots, has_values> writes(step);
     GroupSums<device_chunk> missing;
     {
       const PackedRows<d_k> x(state);
       begin_products();
       start_product<d_k / 16>(missing, x.of, chunk.keys(), false);
+      writes.start_reads(missing);
       commit_products();
       wait_for_products<0>();
       missing.arrived();
@@ -62,6 +64,7 @@ class MapsBlock {
     chunk.template set_missing<has_values>(missing);
     PackedTokens written;
     chunk.start_move(state, written, missing);
+    writes.start_state(state);
     commit_products();
     wait_for_products<0>();
     state.arrived();
@@ -85,13 +88,13 @@ class MapsBlock {
   Matrix matrix_;
 };
 
-template <int d_k, int d_v, GateKind kind>
-__global__ __launch_bounds__(MapsBlock<d_k, d_v, kind>::Slots::threads,
+template <int d_k, int d_v, ChunkRule rule>
+__global__ __launch_bounds__(MapsBlock<d_k, d_v, rule>::Slots::threads,
                              1) void segment_maps_kernel(const __grid_constant__ DeviceLayer layer,
                                                          const __grid_constant__ ChunkTensors x,
                                                          const __grid_constant__ SegmentMapsOut out) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  using Block = MapsBlock<d_k, d_v, kind>;
+  using Block = MapsBlock<d_k, d_v, rule>;
   using Slots = typename Block::Slots;
   constexpr bool trades = Slots::groups == 2;
   if (group() == Slots::groups) {
@@ -108,10 +111,10 @@ __global__ __launch_bounds__(MapsBlock<d_k, d_v, kind>::Slots::threads,
 
 cudaError_t segment_maps(cudaStream_t stream, const SegmentMapsOut& out, const ChunkTensors& x,
                          const Segments& cut) {
-  return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
-    using Slots = typename MapsBlock<d_k(), d_v(), kind()>::Slots;
+  return with_rule(cut.shape, x.rule, [&](auto d_k, auto d_v, auto rule) {
+    using Slots = typename MapsBlock<d_k(), d_v(), rule()>::Slots;
     return launch_on_segments<Slots::threads>(stream, cut, Slots::shared_bytes,
-                                              segment_maps_kernel<d_k(), d_v(), kind()>, x, out);
+                                              segment_maps_kernel<d_k(), d_v(), rule()>, x, out);
   });
 }
 

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device bodies of both passes under a delta rule, on warp groups: a head's chunks are cut into
-// segments, whose maps are composed exactly.
-//
-//   N~ or the record of every chunk (inverse.cuh)
-//   map:               maps of segments, scan
-//   output:            maps, scan from what comes in, sweep of every segment from its edge
-//   correction:        the same from the identity, without values
-//   state gradients:   M of segments, reverse sweep of every segment from zero, scan backward
-//   gradients:         maps, scan; reverse sweeps from zero, scan backward; then both sweeps from
-//                      the true edges keep S, R, D and Z of chunks, and gradients.cu follows
-//
-// One segment needs no map. All passes of a call share the workspace.
+// The room of the device bodies under a delta rule (segmented_passes.cuh). All passes of a call
+// share the workspace.
 #pragma once
 
 #include "sp_methods/kernels/delta.hpp"

@@ -12,12 +12,13 @@ template <int d_k>
 class RecordBlock {
  public:
   using Tile = Bf16Tile<d_k>;
-  using Record = GatedRecord<d_k>;
+  using Record = ChunkRecord<d_k>;
   using Gates = GateTile<by_channel, d_k>;
   using Walk = GateWalk<by_channel, d_k>;
   using Inverse = ChunkInverse<tile_threads>;
   // N~ takes the room of q', which has gone to the record.
-  static constexpr int key_bytes = Tile::bytes(device_chunk), matrix_bytes = ChunkMatrix::bytes(Inverse::stride);
+  static constexpr int key_bytes = Tile::bytes(device_chunk),
+                       matrix_bytes = ChunkMatrix::bytes(Inverse::stride);
   static constexpr int in_at = std::max(key_bytes, matrix_bytes), out_at = in_at + key_bytes,
                        g_at = out_at + key_bytes, scores_at = g_at + Gates::bytes(),
                        floats_at = scores_at + matrix_bytes;
@@ -26,7 +27,8 @@ class RecordBlock {
 
   __device__ RecordBlock(const DeviceLayer& layer, const ChunkTensors& x, char* records)
       : layer_(layer), x_(x), chunk_(DeviceLayer::segment()) {
-    record_ = records + (static_cast<std::int64_t>(DeviceLayer::place()) * layer.chunks() + chunk_) * Record::bytes;
+    record_ =
+        records + (static_cast<std::int64_t>(DeviceLayer::place()) * layer.chunks() + chunk_) * Record::bytes;
   }
 
   __device__ static Tile q() { return {shared_space()}; }
@@ -39,11 +41,11 @@ class RecordBlock {
     load();
     const bool strong = scale();
     __syncthreads();
-    copy_out(Record::q_at, q());
-    copy_out(Record::out_at, keys_out());
+    copy_to_panels(record_ + Record::q_at, q());
+    copy_to_panels(record_ + Record::out_at, keys_out());
     strong ? put_strong_pieces() : put_pieces();
     __syncthreads();
-    copy_out(Record::in_at, keys_in());
+    copy_to_panels(record_ + Record::in_at, keys_in());
     const Inverse found{scores(), {reinterpret_cast<float*>(shared_space()), Inverse::stride}, beta()};
     found.run();
     found.write(record_ + Record::n_at);
@@ -86,17 +88,6 @@ class RecordBlock {
   __device__ void put_decays(int number, const Walk& walk, float2 x) const {
     auto* const decays = reinterpret_cast<float*>(record_ + Record::floats_at) + number * d_k;
     *reinterpret_cast<float2*>(decays + walk.channel) = x;
-  }
-
-  /// Copies a tile to a tile of panels in the record.
-  __device__ void copy_out(int into, const Tile& from) const {
-#pragma unroll
-    for (int unit = static_cast<int>(threadIdx.x); unit < key_bytes / 16; unit += tile_threads) {
-      const int row = unit / 8 % device_chunk, panel = unit / (8 * device_chunk);
-      const int column = 64 * panel + ((unit ^ row) & 7) * 8;
-      reinterpret_cast<uint4*>(record_ + into)[unit] =
-          *reinterpret_cast<const uint4*>(from.memory + Tile::offset(row, column));
-    }
   }
 
   /// Sets the pieces of G, zero on and above the diagonal, and A.
@@ -154,18 +145,19 @@ class RecordBlock {
 };
 
 template <int d_k>
-__global__ __launch_bounds__(tile_threads, 2) void gated_records_kernel(
-    const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkTensors x, char* records) {
+__global__ __launch_bounds__(tile_threads,
+                             2) void gated_records_kernel(const __grid_constant__ DeviceLayer layer,
+                                                          const __grid_constant__ ChunkTensors x,
+                                                          char* records) {
   RecordBlock<d_k>(layer, x, records).run();
 }
 
 }  // namespace
 
 cudaError_t gated_records(cudaStream_t stream, char* chunks, const ChunkTensors& x, const Chunks& p) {
-  const Segments each{p.shape, p.work, p.shape.chunks(), Dtype::bf16};
   return with_widths(p.shape, [&](auto d_k, auto) {
-    return launch_on_segments(stream, each, RecordBlock<d_k()>::shared_bytes, gated_records_kernel<d_k()>, x,
-                              chunks);
+    return launch_on_segments(stream, each_chunk(p), RecordBlock<d_k()>::shared_bytes,
+                              gated_records_kernel<d_k()>, x, chunks);
   });
 }
 

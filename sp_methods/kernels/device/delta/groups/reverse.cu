@@ -5,10 +5,10 @@
 namespace baton {
 namespace {
 
-template <int d_k, int d_v, GateKind kind, bool keeps>
+template <int d_k, int d_v, ChunkRule rule, bool keeps>
 class ReverseBlock {
  public:
-  using Slots = ChunkSlots<d_k, d_v, kind, true>;
+  using Slots = ChunkSlots<d_k, d_v, rule, SlotParts::queries>;
   using Along = PanelsAlong;
 
   __device__ ReverseBlock(const DeviceLayer& layer, const ReverseResults& out)
@@ -22,7 +22,9 @@ class ReverseBlock {
 #pragma unroll 1
     for (int step = 0; step < order_.count; ++step) {
       Slots::full(step).wait();
-      if constexpr (keeps) keep_gradient(step);
+      if constexpr (keeps && !Slots::is_low_rank) keep_gradient(step);
+      ChunkDecays<Slots>{step}.leave(gradient_);
+      if constexpr (keeps && Slots::is_low_rank) keep_gradient(step);
       PackedTokens z;
       move(step, z);
       if constexpr (keeps) {
@@ -35,10 +37,9 @@ class ReverseBlock {
   }
 
  private:
-  /// Moves the gradient before the chunk, and sets Z^T of this group's rows.
+  /// Moves the gradient, which is at the chunk's keys, before the chunk, and sets Z^T of this group's rows.
   __device__ void move(int step, PackedTokens& z_rows) {
     const ChunkDecays<Slots> decays{step};
-    decays.leave(gradient_);
     PackedTokens d_o;
     TurnedValues(Slots::values(step)).load(d_o);
     GroupSums<device_chunk> z;
@@ -47,7 +48,8 @@ class ReverseBlock {
     gradient_.arrived();
     if constexpr (keeps) z_rows = PackedTokens(z);
     PackedTokens writes;
-    pack_scaled(writes, z, [&](int n) { return -1.0F * (token_pair(Slots::beta(step), n) * decays.head(n)); });
+    constexpr float sign = Slots::is_low_rank ? 1.0F : -1.0F;
+    pack_scaled(writes, z, [&](int n) { return sign * (strength_pair<Slots>(step, n) * decays.head(n)); });
     begin_products();
     start_product<device_chunk / 16>(gradient_, writes.of,
                                      PanelOperand<Along::outer>(Slots::keys_in(step).memory), true);
@@ -86,7 +88,7 @@ class ReverseBlock {
   /// Adds (B dVn)^T N~.
   __device__ static void add_inverse(int step, GroupSums<device_chunk>& z) {
     PackedTokens written;
-    pack_scaled(written, z, [&](int n) { return token_pair(Slots::beta(step), n); });
+    pack_scaled(written, z, [&](int n) { return strength_pair<Slots>(step, n); });
     begin_products();
     start_product<device_chunk / 16>(z, written.of, PanelOperand<Along::outer>(Slots::inverse(step).memory),
                                      true);
@@ -116,12 +118,12 @@ class ReverseBlock {
   GroupSums<d_k> gradient_;
 };
 
-template <int d_k, int d_v, GateKind kind, bool keeps>
-__global__ __launch_bounds__(ReverseBlock<d_k, d_v, kind, keeps>::Slots::threads, 1) void reverse_kernel(
+template <int d_k, int d_v, ChunkRule rule, bool keeps>
+__global__ __launch_bounds__(ReverseBlock<d_k, d_v, rule, keeps>::Slots::threads, 1) void reverse_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkTensors x, const float* behind,
     const __grid_constant__ ReverseResults out) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  using Block = ReverseBlock<d_k, d_v, kind, keeps>;
+  using Block = ReverseBlock<d_k, d_v, rule, keeps>;
   using Slots = typename Block::Slots;
   constexpr bool trades = Slots::groups == 2;
   if (group() == Slots::groups) {
@@ -134,21 +136,21 @@ __global__ __launch_bounds__(ReverseBlock<d_k, d_v, kind, keeps>::Slots::threads
 #endif
 }
 
-template <int d_k, int d_v, GateKind kind, bool keeps>
+template <int d_k, int d_v, ChunkRule rule, bool keeps>
 cudaError_t launch(cudaStream_t stream, const ReverseResults& out, const ChunkTensors& x, const float* behind,
                    const Segments& cut) {
-  using Slots = typename ReverseBlock<d_k, d_v, kind, keeps>::Slots;
+  using Slots = typename ReverseBlock<d_k, d_v, rule, keeps>::Slots;
   return launch_on_segments<Slots::threads>(stream, cut, Slots::shared_bytes,
-                                            reverse_kernel<d_k, d_v, kind, keeps>, x, behind, out);
+                                            reverse_kernel<d_k, d_v, rule, keeps>, x, behind, out);
 }
 
 }  // namespace
 
 cudaError_t reverse_segments(cudaStream_t stream, const ReverseResults& out, const ChunkTensors& x,
                              const float* behind, const Segments& cut) {
-  return with_constants(cut.shape, [&](auto d_k, auto d_v, auto kind) {
-    return out.gradients == nullptr ? launch<d_k(), d_v(), kind(), false>(stream, out, x, behind, cut)
-                                    : launch<d_k(), d_v(), kind(), true>(stream, out, x, behind, cut);
+  return with_rule(cut.shape, x.rule, [&](auto d_k, auto d_v, auto rule) {
+    return out.gradients == nullptr ? launch<d_k(), d_v(), rule(), false>(stream, out, x, behind, cut)
+                                    : launch<d_k(), d_v(), rule(), true>(stream, out, x, behind, cut);
   });
 }
 

@@ -6,8 +6,10 @@
 //   a gate a head:      V~^T = V^T - (X k^T) e^b      X <- e^all X + (e^{all-b} B R)^T k
 //   a gate a channel:   X' = to X    V~^T = V^T - X' k'^T    X <- from (through X' + (B R)^T k")
 //   R^T = V~^T + (B V~)^T N~^T
+//   a low-rank rule:    X' = to X    u~^T = X' r'^T         X <- from (through X' + u^T b")
+//   u^T = u~^T + u~^T N~^T, in the place of R; what values add besides is value_keys.cuh
 //
-// with N~ = -(I + G B)^{-1} G of inverse.cuh. Rows are independent, so groups do not meet.
+// with N~ of inverse_steps.cuh. Rows are independent, so groups do not meet.
 // Source: "Gated Delta Networks", arXiv 2412.06464 (chunkwise form).
 #pragma once
 
@@ -31,6 +33,12 @@ using PackedTokens = PackedRows<device_chunk>;
 /// Numbers of the two tokens of this thread's columns 8 n and on.
 __device__ inline float2 token_pair(const float* numbers, int n) {
   return *reinterpret_cast<const float2*>(numbers + 8 * n + GroupSums<device_chunk>::column());
+}
+
+/// The strengths of the tokens of this thread's columns 8 n and on, or 1.
+template <class Slots>
+__device__ inline float2 strength_pair(int step, int n) {
+  return Slots::is_low_rank ? float2{1.0F, 1.0F} : token_pair(Slots::beta(step), n);
 }
 
 /// Calls f(n, pair) for all pairs of a packed operand over tokens, with the tokens 8 n + column()
@@ -159,21 +167,14 @@ struct ForwardChunk {
     return PanelOperand<Along::summed>(Slots::keys_in(step).memory);
   }
 
-  /// Turns x = X k'^T into R^T. Rows of a matrix have no values.
+  /// Turns x = X k'^T into R^T, or u~^T into u^T. Rows of a matrix have no values.
   template <bool has_values>
   __device__ void set_missing(GroupSums<device_chunk>& x) const {
-    PackedTokens values;
-    if constexpr (has_values) TurnedValues(Slots::values(step)).load(values);
-#pragma unroll
-    for (int i = 0; i < device_chunk / 4; ++i) {
-      const float2 own = has_values ? unpacked_pair(values.of[i / 4][i % 4]) : float2{0.0F, 0.0F};
-      const float2 decay = decays().head(i / 2);
-      x.c[2 * i] = own.x - decay.x * x.c[2 * i];
-      x.c[2 * i + 1] = own.y - decay.y * x.c[2 * i + 1];
-    }
-    pack_scaled(values, x, [&](int n) { return token_pair(Slots::beta(step), n); });
+    if constexpr (!Slots::is_low_rank) take_from_values<has_values>(x);
+    PackedTokens weighted;
+    pack_scaled(weighted, x, [&](int n) { return strength_pair<Slots>(step, n); });
     begin_products();
-    start_product<device_chunk / 16>(x, values.of, PanelOperand<Along::summed>(Slots::inverse(step).memory),
+    start_product<device_chunk / 16>(x, weighted.of, PanelOperand<Along::summed>(Slots::inverse(step).memory),
                                      true);
     commit_products();
     wait_for_products<0>();
@@ -185,11 +186,26 @@ struct ForwardChunk {
   __device__ void start_move(GroupSums<d_k>& state, PackedTokens& written,
                              const GroupSums<device_chunk>& missing) const {
     pack_scaled(written, missing,
-                [&](int n) { return token_pair(Slots::beta(step), n) * decays().tail(n); });
+                [&](int n) { return strength_pair<Slots>(step, n) * decays().tail(n); });
     decays().pass(state);
     begin_products();
     start_product<device_chunk / 16>(state, written.of,
                                      PanelOperand<Along::outer>(Slots::keys_out(step).memory), true);
+  }
+
+ private:
+  /// Turns x = X k'^T into V~^T.
+  template <bool has_values>
+  __device__ void take_from_values(GroupSums<device_chunk>& x) const {
+    PackedTokens values;
+    if constexpr (has_values) TurnedValues(Slots::values(step)).load(values);
+#pragma unroll
+    for (int i = 0; i < device_chunk / 4; ++i) {
+      const float2 own = has_values ? unpacked_pair(values.of[i / 4][i % 4]) : float2{0.0F, 0.0F};
+      const float2 decay = decays().head(i / 2);
+      x.c[2 * i] = own.x - decay.x * x.c[2 * i];
+      x.c[2 * i + 1] = own.y - decay.y * x.c[2 * i + 1];
+    }
   }
 };
 
