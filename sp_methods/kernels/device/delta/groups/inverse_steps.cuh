@@ -11,6 +11,7 @@
 // Source: "Parallelizing Linear Transformers with the Delta Rule", arXiv 2406.06484 (UT transform).
 #pragma once
 
+#include "sp_methods/kernels/device/gla/gate_walk.cuh"
 #include "sp_methods/kernels/device/tile/warp_group.cuh"
 
 namespace baton {
