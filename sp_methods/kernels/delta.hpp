@@ -21,6 +21,7 @@
 
 #include "sp_methods/kernels/contracts.hpp"
 #include "sp_methods/kernels/gla_chunks.hpp"
+#include "sp_methods/kernels/kept_maps.hpp"
 #include "sp_methods/kernels/shape.hpp"
 
 namespace baton {
@@ -50,16 +51,18 @@ struct MapOperands {
   Inputs<A> in{};
   Out<A, State> map_matrix{};  ///< A [heads, d_k, d_k]; not written if null.
   Out<A, State> map_state{};   ///< B [heads, d_v, d_k], what the tokens add; not written if null.
+  Out<A, State> kept{};        ///< What a device keeps of both (KeptMaps); null to keep nothing.
   auto reads() { return in.members(); }
-  auto writes() { return std::tie(map_matrix, map_state); }
+  auto writes() { return std::tie(map_matrix, map_state, kept); }
 };
 
 template <class A, template <class> class Inputs>
 struct OutputOperands {
   Inputs<A> in{};
   In<A, State> incoming{};  ///< [heads, d_v, d_k]; null means zero.
+  In<A, State> kept{};      ///< What the map of the same inputs has kept; null if it has not.
   Out<A, Tensor> o{};       ///< [tokens, heads, d_v]
-  auto reads() { return std::tuple_cat(in.members(), std::tie(incoming)); }
+  auto reads() { return std::tuple_cat(in.members(), std::tie(incoming, kept)); }
   auto writes() { return std::tie(o); }
 };
 
@@ -75,8 +78,9 @@ template <class A, template <class> class Inputs>
 struct StateGradientOperands {
   Inputs<A> in{};
   In<A, Tensor> d_o{};        ///< [tokens, heads, d_v]
+  In<A, State> kept{};        ///< What the map of the same inputs has kept; null if it has not.
   Out<A, State> map_state{};  ///< Dloc [heads, d_v, d_k]
-  auto reads() { return std::tuple_cat(in.members(), std::tie(d_o)); }
+  auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, kept)); }
   auto writes() { return std::tie(map_state); }
 };
 
@@ -86,8 +90,9 @@ struct GradientOperands {
   In<A, Tensor> d_o{};    ///< [tokens, heads, d_v]
   In<A, State> before{};  ///< State before the first token [heads, d_v, d_k]; null means zero.
   In<A, State> after{};   ///< Gradient of the state behind the last token; null means zero.
+  In<A, State> kept{};    ///< What the map of the same inputs has kept; null if it has not.
   Gradients<A> out{};
-  auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, before, after)); }
+  auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, before, after, kept)); }
   auto writes() { return out.members(); }
 };
 

@@ -13,12 +13,15 @@
 // are the map, and o from zero with C [tokens, heads, d_k]. With d = d_k = d_v the first form of a
 // delta rule does 8 d^2 + 6 d^2 flop a token and head beside what stays within chunks, and the
 // second one 8 d^2 + 12 d^2 + 2 d^2, of which the last product alone waits for the state.
+// What a device makes of the map is kept for the output and the gradients (kept_maps.hpp).
 // A rank makes the parts of its map that the scan reads: of a chain, the first rank makes B, the
 // last one nothing, and backward the other way round.
 // Source: "Gated Delta Networks", arXiv 2412.06464, and "Kimi Linear", arXiv 2510.26692 (chunks);
 // fla-org/flash-linear-attention, fla/ops/cp (maps of ranks, and the pass run again from the state
 // that came); awslabs/hybrid-model-factory, pull request 5 (the operator).
 #pragma once
+
+#include <vector>
 
 #include "sp_methods/kernels/delta.hpp"
 #include "sp_methods/kernels/low_rank.hpp"
@@ -67,6 +70,7 @@ class MatrixPass : public LinearPass {
       kept_ = inputs.matrices.empty()
                   ? saved_for_backward(schedule, inputs.layer, "map_matrix", own.heads * own.d_k * own.d_k)
                   : inputs.matrices;
+    keep_maps(inputs);
   }
 
   void record_local_states(int g) override {
@@ -76,12 +80,13 @@ class MatrixPass : public LinearPass {
       if (makes_.state)
         record<typename Kernels::StateGradients>(
             schedule_, {share(), work(g), dtype_},
-            {.in = Kernels::inputs(tensors()), .d_o = tensors().d_o, .map_state = state});
+            {.in = Kernels::inputs(tensors()), .d_o = tensors().d_o, .kept = maps_of(g), .map_state = state});
     } else if (makes_.matrix || makes_.state) {
       record<typename Kernels::Map>(schedule_, {share(), work(g), dtype_},
                                     {.in = Kernels::inputs(tensors()),
                                      .map_matrix = makes_.matrix ? map(g).decay : Slice{},
-                                     .map_state = state});
+                                     .map_state = state,
+                                     .kept = maps_of(g)});
       if (!kept_.empty()) schedule_.copy(kept_.block(g, groups(), share().d_k * share().d_k), map(g).decay);
     }
   }
@@ -102,22 +107,37 @@ class MatrixPass : public LinearPass {
                                                   .d_o = tensors().d_o,
                                                   .before = prefix(g),
                                                   .after = arrived(g),
+                                                  .kept = maps_of(g),
                                                   .out = Kernels::gradients(tensors())});
     if (!corrects_)
       return record<typename Kernels::Output>(
           schedule_, {share(), work(g), dtype_},
-          {.in = Kernels::inputs(tensors()), .incoming = arrived(g), .o = tensors().o});
+          {.in = Kernels::inputs(tensors()), .incoming = arrived(g), .kept = maps_of(g), .o = tensors().o});
     if (!correction_.empty())
       record<DeltaCorrect>(schedule_, {share(), work(g), dtype_},
                            {.correction = correction_, .incoming = arrived(g), .o = tensors().o});
   }
 
  private:
+  /// Sets where the map of each head group keeps what devices make of it, or takes what the forward
+  /// pass has kept.
+  void keep_maps(const PassInputs& inputs) {
+    if (is_backward()) {
+      if (inputs.forward != nullptr) maps_ = dynamic_cast<const MatrixPass&>(*inputs.forward).maps_;
+      return;
+    }
+    if (dtype_ != Dtype::bf16 || (!makes_.matrix && !makes_.state)) return;
+    for (int g = 0; g < groups(); ++g)
+      maps_.push_back(schedule_.scratch("segment_maps", KeptMaps({share(), work(g), dtype_}).end));
+  }
+  Slice maps_of(int g) const { return maps_.empty() ? Slice{} : maps_[static_cast<std::size_t>(g)]; }
+
   MapUse makes_;
   bool corrects_;
   Dtype dtype_;
   Slice correction_;  // of the ranks that a state comes to
   Slice kept_;        // the matrices, which a forward pass leaves to a backward pass recorded alone
+  std::vector<Slice> maps_;  // what devices keep of each head group's map; empty if none is made
 };
 
 }  // namespace baton

@@ -3,7 +3,6 @@
 // what it keeps in the workspace that all calls of a process share, and its kernels in order.
 #pragma once
 
-#include <cmath>
 #include <utility>
 
 #include "sp_methods/kernels/device/delta/groups/scan.cuh"
@@ -18,13 +17,8 @@ struct ChunkParts {
   bool queries = true, values = true;
 };
 
-/// Cuts a call's heads so that one block a head and segment fills the device. A scan's step costs
-/// about a quarter of a chunk's, so more segments than twice the root of the chunks do not pay.
-inline Segments cut_of(const Chunks& p) {
-  const std::int64_t chunks = each_chunk(p).count, blocks = KernelTraits{}.blocks / p.work.heads(p.shape);
-  const auto most = static_cast<std::int64_t>(2 * std::sqrt(static_cast<double>(chunks)));
-  return {p.shape, p.work, std::clamp<std::int64_t>(std::min(blocks, most), 1, chunks), Dtype::bf16};
-}
+/// The segments of a call.
+inline Segments cut_of(const Chunks& p) { return {p.shape, p.work, map_segments(p), Dtype::bf16}; }
 
 /// The parts of the workspace of a call. `chunk_bytes` are kept of every chunk.
 class SegmentsRoom {
@@ -80,21 +74,37 @@ class SegmentCall {
  public:
   /// The tensors `x` have no values: every sweep has its own.
   SegmentCall(cudaStream_t stream, const SegmentsRoom& room, const ChunkTensors& x, const Chunks& p)
-      : stream_(stream), cut_(cut_of(p)), room_(room), x_(x) {
-    x_.chunks = chunks();
+      : stream_(stream),
+        cut_(cut_of(p)),
+        room_(room),
+        x_(x),
+        chunks_(room.at<char>(room.chunks)),
+        matrices_(room.at<char>(room.matrices)),
+        added_(room.at<float>(room.added)) {}
+  /// Uses memory that outlives the call for the segments' maps, and for what is kept of chunks if
+  /// there is room for it. They are there if `is_made`.
+  void keep(float* kept, const Chunks& p, bool is_made) {
+    if (kept == nullptr) return;
+    const KeptMaps parts(p);
+    matrices_ = reinterpret_cast<char*>(kept + parts.matrices), added_ = kept + parts.added;
+    if (parts.has_chunks) chunks_ = reinterpret_cast<char*>(kept + parts.chunks);
+    has_maps_ = is_made, has_chunks_ = is_made && parts.has_chunks;
   }
   cudaError_t code() const { return code_; }
   bool has_one_segment() const { return cut_.count == 1; }
   const SegmentsRoom& room() const { return room_; }
-  char* chunks() const { return room_.at<char>(room_.chunks); }
+  char* chunks() const { return chunks_; }
+  bool has_chunks() const { return has_chunks_; }
+  /// B of the segments.
+  const float* added() const { return added_; }
 
-  /// Makes the segments' maps, without B if there are no values.
+  /// Makes the segments' maps unless they are there, without B if there are no values.
   void make_maps(const Bf16* values) {
-    float* const added = values == nullptr ? nullptr : room_.at<float>(room_.added);
-    launch(segment_maps, SegmentMapsOut{added, room_.at<char>(room_.matrices)}, with(values));
+    if (has_maps_) return;
+    launch(segment_maps, SegmentMapsOut{values == nullptr ? nullptr : added_, matrices_}, with(values));
   }
   void scan(SegmentScan x) {
-    x.matrices = room_.at<char>(room_.matrices);
+    x.matrices = matrices_;
     launch(scan_segment_maps, x);
   }
   /// The state that comes to each segment if `incoming` comes to the first; makes the maps for it.
@@ -102,7 +112,7 @@ class SegmentCall {
     if (has_one_segment()) return incoming;
     make_maps(values);
     auto* const edges = room_.at<float>(room_.edges);
-    scan({.added = room_.at<float>(room_.added), .incoming = incoming, .edges = edges});
+    scan({.added = added_, .incoming = incoming, .edges = edges});
     return edges;
   }
   /// The gradient that comes to each segment if `after` comes to the last; the maps are there.
@@ -128,7 +138,7 @@ class SegmentCall {
  private:
   ChunkTensors with(const Bf16* values) const {
     ChunkTensors x = x_;
-    x.values = values;
+    x.values = values, x.chunks = chunks_;
     return x;
   }
 
@@ -136,6 +146,9 @@ class SegmentCall {
   Segments cut_;
   SegmentsRoom room_;
   ChunkTensors x_;
+  char *chunks_, *matrices_;
+  float* added_;
+  bool has_maps_ = false, has_chunks_ = false;
   cudaError_t code_ = cudaSuccess;
 };
 

@@ -10,7 +10,7 @@
 //   gradients:         maps, scan; reverse sweeps from zero, scan backward; then both sweeps from
 //                      the true edges keep S, R, D and Z of chunks, and the gradients follow
 //
-// One segment needs no map.
+// One segment needs no map. What a map has kept (kept_maps.hpp) is not made again.
 #pragma once
 
 #include "sp_methods/kernels/delta.hpp"
@@ -28,23 +28,26 @@ class SegmentedPasses {
   using Operands = typename Contract::template Operands<OnDevice>;
 
   static cudaError_t map(cudaStream_t stream, const Operands<typename Rule::Map>& x, const Chunks& p) {
-    const bool has_values = x.map_state != nullptr;
-    SegmentCall call = started(stream, x.in, p, {.queries = false, .values = has_values});
-    call.make_maps(has_values ? x.in.of.v : nullptr);
-    auto* const added = SegmentsRoom::at<float>(call.room().added);
-    call.scan(SegmentScan{.added = added, .last = x.map_state, .map_matrix = x.map_matrix});
+    const bool has_values = x.map_state != nullptr, keeps = x.kept != nullptr;
+    SegmentCall call = called(stream, x.in, p);
+    call.keep(x.kept, p, false);
+    put_chunks(call, x.in, p, {.queries = false, .values = has_values || keeps});
+    call.make_maps(has_values || keeps ? x.in.of.v : nullptr);
+    call.scan(SegmentScan{.added = call.added(), .last = x.map_state, .map_matrix = x.map_matrix});
     return call.code();
   }
 
   static cudaError_t output(cudaStream_t stream, const Operands<typename Rule::Output>& x, const Chunks& p) {
-    SegmentCall call = started(stream, x.in, p);
+    SegmentCall call = called(stream, x.in, p);
+    use(call, x, p);
     call.sweep(ForwardResults{.o = x.o}, call.edges_from(x.incoming, x.in.of.v), x.in.of.v);
     return call.code();
   }
 
   static cudaError_t correction(cudaStream_t stream, const Operands<typename Rule::Correction>& x,
                                 const Chunks& p) {
-    SegmentCall call = started(stream, x.in, p, {.values = false});
+    SegmentCall call = called(stream, x.in, p);
+    put_chunks(call, x.in, p, {.values = false});
     call.make_maps(nullptr);
     auto* const edges = SegmentsRoom::at<float>(call.room().edges);
     call.scan(SegmentScan{.matrix_edges = edges});
@@ -54,7 +57,8 @@ class SegmentedPasses {
 
   static cudaError_t state_gradients(cudaStream_t stream, const Operands<typename Rule::StateGradients>& x,
                                      const Chunks& p) {
-    SegmentCall call = started(stream, x.in, p, {.values = false});
+    SegmentCall call = called(stream, x.in, p);
+    use(call, x, p, {.values = false});
     const bool is_whole = call.has_one_segment();
     float* const first = is_whole ? x.map_state : SegmentsRoom::at<float>(call.room().added);
     if (!is_whole) call.make_maps(nullptr);
@@ -65,7 +69,8 @@ class SegmentedPasses {
 
   static cudaError_t gradients(cudaStream_t stream, const Operands<typename Rule::Gradients>& x,
                                const Chunks& p) {
-    SegmentCall call = started(stream, x.in, p, {}, true);
+    SegmentCall call = called(stream, x.in, p, true);
+    use(call, x, p);
     const SegmentsRoom& room = call.room();
     auto *const states = room.at<Bf16>(room.states), *const gradients = room.at<Bf16>(room.gradients);
     auto *const missing = room.at<Bf16>(room.missing), *const z = room.at<Bf16>(room.z);
@@ -88,14 +93,23 @@ class SegmentedPasses {
     return {p, Rule::chunk_bytes(p.shape), has_gradients};
   }
 
-  /// A call whose first kernel is launched: the one that makes what is kept of chunks.
   template <class Inputs>
-  static SegmentCall started(cudaStream_t stream, const Inputs& in, const Chunks& p, ChunkParts parts = {},
-                             bool has_gradients = false) {
-    SegmentCall call(stream, room(p, has_gradients), Rule::tensors(in, p.shape), p);
+  static SegmentCall called(cudaStream_t stream, const Inputs& in, const Chunks& p,
+                            bool has_gradients = false) {
+    return {stream, room(p, has_gradients), Rule::tensors(in, p.shape), p};
+  }
+  /// Makes what is kept of chunks, unless it is there.
+  template <class Inputs>
+  static void put_chunks(SegmentCall& call, const Inputs& in, const Chunks& p, ChunkParts parts) {
+    if (call.has_chunks()) return;
     call.launch(
         [&](cudaStream_t on, const Segments&) { return Rule::put_chunks(on, call.chunks(), in, p, parts); });
-    return call;
+  }
+  /// Lets a call use what the map has kept, and makes what is missing of its chunks.
+  template <class Reader>
+  static void use(SegmentCall& call, const Reader& x, const Chunks& p, ChunkParts parts = {}) {
+    call.keep(const_cast<float*>(x.kept), p, true);
+    put_chunks(call, x.in, p, parts);
   }
 };
 

@@ -41,7 +41,7 @@ struct MatrixRank {
   Chunks share;
   const Memory& layer;
   std::int64_t token;
-  DeviceArray<float> map_matrix, map_state, map_gradient, before, after;
+  DeviceArray<float> map_matrix, map_state, map_gradient, before, after, kept_maps;
 
   MatrixRank(const Memory& memory, const LayerShape& shape, const Work& work, std::int64_t first)
       : share{shape, work, Dtype::bf16},
@@ -51,7 +51,8 @@ struct MatrixRank {
         map_state(states()),
         map_gradient(states()),
         before(states()),
-        after(states()) {
+        after(states()),
+        kept_maps(KeptMaps(share).end) {
     if (const Refusal lack = Memory::lacks_room(share)) throw UsageError(lack.reason());
   }
   std::int64_t states() const { return share.work.heads(share.shape) * share.shape.d_v * share.shape.d_k; }
@@ -60,13 +61,23 @@ struct MatrixRank {
   Bf16* values(const DeviceArray<Bf16>& x) const { return x.at(token * share.shape.heads * share.shape.d_v); }
   Bf16* correction() const { return layer.correction.at(token * share.shape.heads * share.shape.d_k); }
 
+  /// Where the map keeps what devices make of it: ranks of whole layers keep it, those of head
+  /// groups do not.
+  float* kept() const { return share.work.heads(share.shape) == share.shape.heads ? kept_maps.at() : nullptr; }
   void map() const {
     cuda(on_device<typename Memory::Map>(
-        {}, {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at()}, share));
+        {},
+        {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at(), .kept = kept()},
+        share));
   }
   void output(bool from_zero = false) const {
     cuda(on_device<typename Memory::Output>(
-        {}, {.in = in(), .incoming = from_zero ? nullptr : before.at(), .o = values(layer.of.o)}, share));
+        {},
+        {.in = in(),
+         .incoming = from_zero ? nullptr : before.at(),
+         .kept = from_zero ? nullptr : kept(),
+         .o = values(layer.of.o)},
+        share));
   }
   /// After output(true).
   void corrected() const {
@@ -76,7 +87,7 @@ struct MatrixRank {
   }
   void state_gradients() const {
     cuda(on_device<typename Memory::StateGradients>(
-        {}, {.in = in(), .d_o = values(layer.of.d_o), .map_state = map_gradient.at()}, share));
+        {}, {.in = in(), .d_o = values(layer.of.d_o), .kept = kept(), .map_state = map_gradient.at()}, share));
   }
   void gradients() const {
     cuda(on_device<typename Memory::Gradients>({},
@@ -84,6 +95,7 @@ struct MatrixRank {
                                                 .d_o = values(layer.of.d_o),
                                                 .before = before.at(),
                                                 .after = after.at(),
+                                                .kept = kept(),
                                                 .out = layer.gradients(share.shape, token)},
                                                share));
   }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the map of a rank's tokens leaves for the output and the gradients of the same inputs, under a
+// rule with matrices: devices cut the tokens into segments and compose the segments' maps, so what
+// they make for the rank's map is half of the output.
+//
+//   M [heads, segments] of two matrices [d_k, d_k] of bf16, high and low   |  in this order, f32
+//   B [heads, segments, d_v, d_k]                                          |  numbers
+//   with a gate a head or none: one matrix [64, 64] of bf16 a chunk        |
+//
+// Bodies on processors walk the chunks in order and leave this memory alone.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "sp_methods/kernels/gla_chunks.hpp"
+
+namespace baton {
+
+/// Number of segments that a device cuts the heads of a call into, so that one block a head and
+/// segment fills it. A scan's step costs about a quarter of a chunk's, so more segments than twice
+/// the root of the chunks do not pay.
+inline std::int64_t map_segments(const Chunks& p) {
+  constexpr std::int64_t chunk = KernelTraits{}.tile;
+  const std::int64_t chunks = (p.shape.tokens + chunk - 1) / chunk;
+  const auto most = static_cast<std::int64_t>(2 * std::sqrt(static_cast<double>(chunks)));
+  return std::clamp<std::int64_t>(std::min(KernelTraits{}.blocks / p.work.heads(p.shape), most), 1, chunks);
+}
+
+/// Offsets in what is kept of a call, in f32 numbers.
+struct KeptMaps {
+  std::int64_t matrices = 0, added = 0, chunks = 0, end = 0;
+  bool has_chunks;  ///< Records of a gate a channel are made again, since they are larger than v.
+
+  explicit KeptMaps(const Chunks& p) : has_chunks(p.shape.gate != GateKind::vector) {
+    constexpr std::int64_t chunk = KernelTraits{}.tile;
+    const LayerShape& s = p.shape;
+    const std::int64_t heads = p.work.heads(s), segments = heads * map_segments(p);
+    added = segments * s.d_k * s.d_k;
+    chunks = added + segments * s.d_v * s.d_k;
+    end = chunks + (has_chunks ? heads * ((s.tokens + chunk - 1) / chunk) * chunk * chunk / 2 : 0);
+  }
+};
+
+}  // namespace baton
