@@ -37,6 +37,9 @@ struct PanelTile {
   }
   __device__ float2 pair(int at) const { return load_pair(memory + at); }
   __device__ void set_pair(int at, float2 x) const { store_pair(memory + at, x); }
+  __device__ float at(int row, int column) const {
+    return __bfloat162float(*reinterpret_cast<const Bf16*>(memory + offset(row, column)));
+  }
   __device__ void set(int row, int column, float x) const {
     *reinterpret_cast<Bf16*>(memory + offset(row, column)) = __float2bfloat16(x);
   }
