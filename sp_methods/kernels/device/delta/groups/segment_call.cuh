@@ -9,6 +9,7 @@
 #include "sp_methods/kernels/device/delta/groups/sweeps.cuh"
 #include "sp_methods/kernels/device/gla/groups/probe.cuh"
 #include "sp_methods/kernels/device/workspace.cuh"
+#include "sp_methods/kernels/kept_maps.hpp"
 
 namespace baton {
 
