@@ -62,8 +62,9 @@ struct OutputOperands {
   In<A, State> incoming{};  ///< [heads, d_v, d_k]; null means zero.
   In<A, State> kept{};      ///< What the map of the same inputs has kept; null if it has not.
   Out<A, Tensor> o{};       ///< [tokens, heads, d_v]
+  Out<A, State> keeps{};    ///< In place of `kept`: where the output keeps the same; null for nothing.
   auto reads() { return std::tuple_cat(in.members(), std::tie(incoming, kept)); }
-  auto writes() { return std::tie(o); }
+  auto writes() { return std::tie(o, keeps); }
 };
 
 template <class A, template <class> class Inputs>
@@ -80,19 +81,21 @@ struct StateGradientOperands {
   In<A, Tensor> d_o{};        ///< [tokens, heads, d_v]
   In<A, State> kept{};        ///< What the map of the same inputs has kept; null if it has not.
   Out<A, State> map_state{};  ///< Dloc [heads, d_v, d_k]
+  Out<A, State> keeps{};      ///< What a device keeps for the gradients (kept_gradients); or null.
   auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, kept)); }
-  auto writes() { return std::tie(map_state); }
+  auto writes() { return std::tie(map_state, keeps); }
 };
 
 template <class A, template <class> class Inputs, template <class> class Gradients>
 struct GradientOperands {
   Inputs<A> in{};
-  In<A, Tensor> d_o{};    ///< [tokens, heads, d_v]
-  In<A, State> before{};  ///< State before the first token [heads, d_v, d_k]; null means zero.
-  In<A, State> after{};   ///< Gradient of the state behind the last token; null means zero.
-  In<A, State> kept{};    ///< What the map of the same inputs has kept; null if it has not.
+  In<A, Tensor> d_o{};            ///< [tokens, heads, d_v]
+  In<A, State> before{};          ///< State before the first token [heads, d_v, d_k]; null means zero.
+  In<A, State> after{};           ///< Gradient of the state behind the last token; null means zero.
+  In<A, State> kept{};            ///< What the map of the same inputs has kept; null if it has not.
+  In<A, State> kept_gradients{};  ///< What the state gradients have kept; null if they have not.
   Gradients<A> out{};
-  auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, before, after, kept)); }
+  auto reads() { return std::tuple_cat(in.members(), std::tie(d_o, before, after, kept, kept_gradients)); }
   auto writes() { return out.members(); }
 };
 
@@ -124,6 +127,8 @@ struct DeltaCost {
 struct DeltaMap {
   static constexpr const char* name = "delta_map";
   using Parameters = Chunks;
+  /// What a device keeps of a call.
+  static KeptMaps kept(const Chunks& p) { return {p, p.shape.gate != GateKind::vector}; }
   template <class A>
   using Operands = MapOperands<A, DeltaInputs>;
   /// Floating-point operations if both outputs are written.

@@ -5,8 +5,10 @@
 //
 //   M [heads, segments] of two matrices [d_k, d_k] of bf16, high and low   |  in this order, f32
 //   B [heads, segments, d_v, d_k]                                          |  numbers
-//   with a gate a head or none: one matrix [64, 64] of bf16 a chunk        |
+//   of a delta rule with a gate a head or none: one matrix [64, 64] of     |
+//   bf16 a chunk                                                           |
 //
+// The records of chunks under other rules are larger than their values and are made again.
 // Bodies on processors walk the chunks in order and leave this memory alone.
 #pragma once
 
@@ -30,9 +32,9 @@ inline std::int64_t map_segments(const Chunks& p) {
 /// Offsets in what is kept of a call, in f32 numbers.
 struct KeptMaps {
   std::int64_t matrices = 0, added = 0, chunks = 0, end = 0;
-  bool has_chunks;  ///< Records of a gate a channel are made again, since they are larger than v.
+  bool has_chunks;
 
-  explicit KeptMaps(const Chunks& p) : has_chunks(p.shape.gate != GateKind::vector) {
+  KeptMaps(const Chunks& p, bool keeps_chunks) : has_chunks(keeps_chunks) {
     constexpr std::int64_t chunk = KernelTraits{}.tile;
     const LayerShape& s = p.shape;
     const std::int64_t heads = p.work.heads(s), segments = heads * map_segments(p);
@@ -41,5 +43,10 @@ struct KeptMaps {
     end = chunks + (has_chunks ? heads * ((s.tokens + chunk - 1) / chunk) * chunk * chunk / 2 : 0);
   }
 };
+
+/// Number of f32 numbers of the gradients before a call's segments, from zero behind each.
+inline std::int64_t kept_gradients(const Chunks& p) {
+  return p.work.heads(p.shape) * map_segments(p) * p.shape.d_v * p.shape.d_k;
+}
 
 }  // namespace baton

@@ -48,6 +48,8 @@ struct LowRankGradientsOut {
 struct LowRankMap {
   static constexpr const char* name = "low_rank_map";
   using Parameters = Chunks;
+  /// What a device keeps of a call.
+  static KeptMaps kept(const Chunks& p) { return {p, false}; }
   template <class A>
   using Operands = MapOperands<A, LowRankInputs>;
   /// Floating-point operations if both outputs are written.

@@ -78,10 +78,13 @@ class MatrixPass : public LinearPass {
     if (is_backward()) {
       if (!kept_.empty()) schedule_.copy(map(g).decay, kept_.block(g, groups(), share().d_k * share().d_k));
       if (makes_.state)
-        record<typename Kernels::StateGradients>(
-            schedule_, {share(), work(g), dtype_},
-            {.in = Kernels::inputs(tensors()), .d_o = tensors().d_o, .kept = maps_of(g), .map_state = state});
-    } else if (makes_.matrix || makes_.state) {
+        record<typename Kernels::StateGradients>(schedule_, {share(), work(g), dtype_},
+                                                 {.in = Kernels::inputs(tensors()),
+                                                  .d_o = tensors().d_o,
+                                                  .kept = maps_of(g),
+                                                  .map_state = state,
+                                                  .keeps = gradients_of(g)});
+    } else if (makes_map()) {
       record<typename Kernels::Map>(schedule_, {share(), work(g), dtype_},
                                     {.in = Kernels::inputs(tensors()),
                                      .map_matrix = makes_.matrix ? map(g).decay : Slice{},
@@ -108,36 +111,50 @@ class MatrixPass : public LinearPass {
                                                   .before = prefix(g),
                                                   .after = arrived(g),
                                                   .kept = maps_of(g),
+                                                  .kept_gradients = makes_.state ? gradients_of(g) : Slice{},
                                                   .out = Kernels::gradients(tensors())});
     if (!corrects_)
-      return record<typename Kernels::Output>(
-          schedule_, {share(), work(g), dtype_},
-          {.in = Kernels::inputs(tensors()), .incoming = arrived(g), .kept = maps_of(g), .o = tensors().o});
+      return record<typename Kernels::Output>(schedule_, {share(), work(g), dtype_},
+                                              {.in = Kernels::inputs(tensors()),
+                                               .incoming = arrived(g),
+                                               .kept = makes_map() ? maps_of(g) : Slice{},
+                                               .o = tensors().o,
+                                               .keeps = makes_map() ? Slice{} : maps_of(g)});
     if (!correction_.empty())
       record<DeltaCorrect>(schedule_, {share(), work(g), dtype_},
                            {.correction = correction_, .incoming = arrived(g), .o = tensors().o});
   }
 
  private:
-  /// Sets where the map of each head group keeps what devices make of it, or takes what the forward
-  /// pass has kept.
+  bool makes_map() const { return makes_.matrix || makes_.state; }
+
+  /// Sets where a device keeps what it makes of each head group's map, or takes what the forward
+  /// pass has kept. An output that is made before the exchange keeps nothing.
   void keep_maps(const PassInputs& inputs) {
-    if (is_backward()) {
-      if (inputs.forward != nullptr) maps_ = dynamic_cast<const MatrixPass&>(*inputs.forward).maps_;
-      return;
+    if (dtype_ != Dtype::bf16) return;
+    if (is_backward() && inputs.forward != nullptr)
+      maps_ = dynamic_cast<const MatrixPass&>(*inputs.forward).maps_;
+    for (int g = 0; g < groups(); ++g) {
+      const Chunks own{share(), work(g), dtype_};
+      if (is_backward() && makes_.state)
+        gradients_.push_back(schedule_.scratch("segment_gradients", kept_gradients(own)));
+      if (!is_backward() && (makes_map() || !corrects_))
+        maps_.push_back(schedule_.scratch("segment_maps", Kernels::Map::kept(own).end));
     }
-    if (dtype_ != Dtype::bf16 || (!makes_.matrix && !makes_.state)) return;
-    for (int g = 0; g < groups(); ++g)
-      maps_.push_back(schedule_.scratch("segment_maps", KeptMaps({share(), work(g), dtype_}).end));
   }
-  Slice maps_of(int g) const { return maps_.empty() ? Slice{} : maps_[static_cast<std::size_t>(g)]; }
+  static Slice at(const std::vector<Slice>& slices, int g) {
+    return slices.empty() ? Slice{} : slices[static_cast<std::size_t>(g)];
+  }
+  Slice maps_of(int g) const { return at(maps_, g); }
+  Slice gradients_of(int g) const { return at(gradients_, g); }
 
   MapUse makes_;
   bool corrects_;
   Dtype dtype_;
-  Slice correction_;  // of the ranks that a state comes to
-  Slice kept_;        // the matrices, which a forward pass leaves to a backward pass recorded alone
-  std::vector<Slice> maps_;  // what devices keep of each head group's map; empty if none is made
+  Slice correction_;         // of the ranks that a state comes to
+  Slice kept_;               // the matrices, which a forward pass leaves to a backward pass recorded alone
+  std::vector<Slice> maps_;  // what devices keep of each head group's map
+  std::vector<Slice> gradients_;  // and of its state's gradient
 };
 
 }  // namespace baton

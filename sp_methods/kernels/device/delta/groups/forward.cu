@@ -67,8 +67,8 @@ class ForwardBlock {
     chunk.start_move(state_, moved, missing);
     writes.start_state(state_);
     if constexpr (has_output)
-      start_product<device_chunk / 16>(o, written.of,
-                                       PanelOperand<Along::summed>(Slots::scores(step).memory), true);
+      start_product<device_chunk / 16>(o, written.of, PanelOperand<Along::summed>(Slots::scores(step).memory),
+                                       true);
     commit_products();
     wait_for_products<0>();
     state_.arrived();
@@ -98,7 +98,7 @@ class ForwardBlock {
     const TurnedValues turned(Slots::values(step));
     turned.store(result);
     Slots::own().wait();
-    Bf16* const into = leaves == Leaves::output     ? out_.o
+    Bf16* const into = leaves == Leaves::output       ? out_.o
                        : leaves == Leaves::correction ? out_.correction
                                                       : out_.missing;
     turned.write(layer_.rows(into, rows, order_.chunk(step)), [&] {
@@ -113,9 +113,11 @@ class ForwardBlock {
 };
 
 template <int d_k, int rows, ChunkRule rule, Leaves leaves>
-__global__ __launch_bounds__(ForwardBlock<d_k, rows, rule, leaves>::Slots::threads, 1) void forward_kernel(
-    const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkTensors x, const float* before,
-    const __grid_constant__ ForwardResults out) {
+__global__ __launch_bounds__(ForwardBlock<d_k, rows, rule, leaves>::Slots::threads,
+                             1) void forward_kernel(const __grid_constant__ DeviceLayer layer,
+                                                    const __grid_constant__ ChunkTensors x,
+                                                    const float* before,
+                                                    const __grid_constant__ ForwardResults out) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   using Block = ForwardBlock<d_k, rows, rule, leaves>;
   using Slots = typename Block::Slots;

@@ -155,7 +155,8 @@ class DeltaGradientProducts {
       const auto* const gradient = reinterpret_cast<const uint4*>(Room::gradient().memory);
       float sum = 0.0F;
 #pragma unroll 4
-      for (int unit = static_cast<int>(threadIdx.x); unit < Room::State::bytes / 16; unit += multiplying_threads)
+      for (int unit = static_cast<int>(threadIdx.x); unit < Room::State::bytes / 16;
+           unit += multiplying_threads)
         sum += product_of_units(state[unit], gradient[unit]);
       sum = warp_sum(sum);
       if (lane() == 0) Room::passing()[warp()] = sum;

@@ -115,7 +115,8 @@ struct ChunkInverse {
   /// Joins neighbouring blocks of `half` rows on the diagonal into blocks of twice the size.
   template <int half>
   __device__ void join() const {
-    constexpr int columns = half / 8, pieces = half / 16 * columns, count = device_chunk / (2 * half) * pieces;
+    constexpr int columns = half / 8, pieces = half / 16 * columns,
+                  count = device_chunk / (2 * half) * pieces;
     const auto each = [](auto f) {
       for (int piece = warp(); piece < count; piece += threads / 32)
         f(piece / pieces * 2 * half, piece / columns % (half / 16) * 16, piece % columns * 8);

@@ -72,11 +72,12 @@ class ReverseBlock {
     wait_for_products<0>();
     written.arrived(), of_pairs.arrived();
     if constexpr (!Slots::by_channel)
-      for_each_pair(d_o,
-                    [&](int n, float2& pair) { pair = pair * (power_of_2(log2_scale<d_k>) * decays.head(n)); });
+      for_each_pair(
+          d_o, [&](int n, float2& pair) { pair = pair * (power_of_2(log2_scale<d_k>) * decays.head(n)); });
     decays.pass(gradient_);
     begin_products();
-    start_product<device_chunk / 16>(gradient_, d_o.of, PanelOperand<Along::outer>(Slots::q(step).memory), true);
+    start_product<device_chunk / 16>(gradient_, d_o.of, PanelOperand<Along::outer>(Slots::q(step).memory),
+                                     true);
     commit_products();
 #pragma unroll
     for (int i = 0; i < device_chunk / 4; ++i) {
@@ -119,9 +120,11 @@ class ReverseBlock {
 };
 
 template <int d_k, int d_v, ChunkRule rule, bool keeps>
-__global__ __launch_bounds__(ReverseBlock<d_k, d_v, rule, keeps>::Slots::threads, 1) void reverse_kernel(
-    const __grid_constant__ DeviceLayer layer, const __grid_constant__ ChunkTensors x, const float* behind,
-    const __grid_constant__ ReverseResults out) {
+__global__ __launch_bounds__(ReverseBlock<d_k, d_v, rule, keeps>::Slots::threads,
+                             1) void reverse_kernel(const __grid_constant__ DeviceLayer layer,
+                                                    const __grid_constant__ ChunkTensors x,
+                                                    const float* behind,
+                                                    const __grid_constant__ ReverseResults out) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   using Block = ReverseBlock<d_k, d_v, rule, keeps>;
   using Slots = typename Block::Slots;

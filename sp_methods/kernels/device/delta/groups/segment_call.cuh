@@ -84,9 +84,8 @@ class SegmentCall {
         added_(room.at<float>(room.added)) {}
   /// Uses memory that outlives the call for the segments' maps, and for what is kept of chunks if
   /// there is room for it. They are there if `is_made`.
-  void keep(float* kept, const Chunks& p, bool is_made) {
+  void keep(float* kept, const KeptMaps& parts, bool is_made) {
     if (kept == nullptr) return;
-    const KeptMaps parts(p);
     matrices_ = reinterpret_cast<char*>(kept + parts.matrices), added_ = kept + parts.added;
     if (parts.has_chunks) chunks_ = reinterpret_cast<char*>(kept + parts.chunks);
     has_maps_ = is_made, has_chunks_ = is_made && parts.has_chunks;
@@ -117,10 +116,14 @@ class SegmentCall {
     return edges;
   }
   /// The gradient that comes to each segment if `after` comes to the last; the maps are there.
-  const float* edges_back_from(const float* after, const Bf16* d_o) {
+  /// `added` are those before the segments from zero behind each, or null to make them.
+  const float* edges_back_from(const float* after, const Bf16* d_o, const float* added) {
     if (has_one_segment()) return after;
-    auto *const added = room_.at<float>(room_.added_back), *const edges = room_.at<float>(room_.edges_back);
-    sweep_back({.first = added}, nullptr, d_o);
+    auto* const edges = room_.at<float>(room_.edges_back);
+    if (added == nullptr) {
+      added = room_.at<float>(room_.added_back);
+      sweep_back({.first = room_.at<float>(room_.added_back)}, nullptr, d_o);
+    }
     scan({.added = added, .incoming = after, .edges = edges, .backward = true});
     return edges;
   }

@@ -30,7 +30,7 @@ class SegmentedPasses {
   static cudaError_t map(cudaStream_t stream, const Operands<typename Rule::Map>& x, const Chunks& p) {
     const bool has_values = x.map_state != nullptr, keeps = x.kept != nullptr;
     SegmentCall call = called(stream, x.in, p);
-    call.keep(x.kept, p, false);
+    call.keep(x.kept, Rule::Map::kept(p), false);
     put_chunks(call, x.in, p, {.queries = false, .values = has_values || keeps});
     call.make_maps(has_values || keeps ? x.in.of.v : nullptr);
     call.scan(SegmentScan{.added = call.added(), .last = x.map_state, .map_matrix = x.map_matrix});
@@ -39,6 +39,7 @@ class SegmentedPasses {
 
   static cudaError_t output(cudaStream_t stream, const Operands<typename Rule::Output>& x, const Chunks& p) {
     SegmentCall call = called(stream, x.in, p);
+    if (x.kept == nullptr) call.keep(x.keeps, Rule::Map::kept(p), false);
     use(call, x, p);
     call.sweep(ForwardResults{.o = x.o}, call.edges_from(x.incoming, x.in.of.v), x.in.of.v);
     return call.code();
@@ -60,7 +61,8 @@ class SegmentedPasses {
     SegmentCall call = called(stream, x.in, p);
     use(call, x, p, {.values = false});
     const bool is_whole = call.has_one_segment();
-    float* const first = is_whole ? x.map_state : SegmentsRoom::at<float>(call.room().added);
+    float* first = x.keeps != nullptr ? x.keeps : SegmentsRoom::at<float>(call.room().added);
+    if (is_whole) first = x.map_state;
     if (!is_whole) call.make_maps(nullptr);
     call.sweep_back(ReverseResults{.first = first}, nullptr, x.d_o);
     if (!is_whole) call.scan(SegmentScan{.added = first, .last = x.map_state, .backward = true});
@@ -75,7 +77,7 @@ class SegmentedPasses {
     auto *const states = room.at<Bf16>(room.states), *const gradients = room.at<Bf16>(room.gradients);
     auto *const missing = room.at<Bf16>(room.missing), *const z = room.at<Bf16>(room.z);
     const float* const before = call.edges_from(x.before, x.in.of.v);
-    const float* const behind = call.edges_back_from(x.after, x.d_o);
+    const float* const behind = call.edges_back_from(x.after, x.d_o, x.kept_gradients);
     call.sweep(ForwardResults{.states = states, .missing = missing}, before, x.in.of.v);
     call.sweep_back(ReverseResults{.gradients = gradients, .z = z}, behind, x.d_o);
     if (call.code() != cudaSuccess) return call.code();
@@ -108,7 +110,7 @@ class SegmentedPasses {
   /// Lets a call use what the map has kept, and makes what is missing of its chunks.
   template <class Reader>
   static void use(SegmentCall& call, const Reader& x, const Chunks& p, ChunkParts parts = {}) {
-    call.keep(const_cast<float*>(x.kept), p, true);
+    call.keep(const_cast<float*>(x.kept), Rule::Map::kept(p), true);
     put_chunks(call, x.in, p, parts);
   }
 };

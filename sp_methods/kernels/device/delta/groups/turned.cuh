@@ -185,8 +185,7 @@ struct ForwardChunk {
   /// leaves the chunk when that is complete.
   __device__ void start_move(GroupSums<d_k>& state, PackedTokens& written,
                              const GroupSums<device_chunk>& missing) const {
-    pack_scaled(written, missing,
-                [&](int n) { return strength_pair<Slots>(step, n) * decays().tail(n); });
+    pack_scaled(written, missing, [&](int n) { return strength_pair<Slots>(step, n) * decays().tail(n); });
     decays().pass(state);
     begin_products();
     start_product<device_chunk / 16>(state, written.of,

@@ -41,7 +41,7 @@ struct MatrixRank {
   Chunks share;
   const Memory& layer;
   std::int64_t token;
-  DeviceArray<float> map_matrix, map_state, map_gradient, before, after, kept_maps;
+  DeviceArray<float> map_matrix, map_state, map_gradient, before, after, kept_maps, kept_gradients;
 
   MatrixRank(const Memory& memory, const LayerShape& shape, const Work& work, std::int64_t first)
       : share{shape, work, Dtype::bf16},
@@ -52,7 +52,8 @@ struct MatrixRank {
         map_gradient(states()),
         before(states()),
         after(states()),
-        kept_maps(KeptMaps(share).end) {
+        kept_maps(Memory::Map::kept(share).end),
+        kept_gradients(baton::kept_gradients(share)) {
     if (const Refusal lack = Memory::lacks_room(share)) throw UsageError(lack.reason());
   }
   std::int64_t states() const { return share.work.heads(share.shape) * share.shape.d_v * share.shape.d_k; }
@@ -63,21 +64,20 @@ struct MatrixRank {
 
   /// Where the map keeps what devices make of it: ranks of whole layers keep it, those of head
   /// groups do not.
-  float* kept() const { return share.work.heads(share.shape) == share.shape.heads ? kept_maps.at() : nullptr; }
+  bool keeps() const { return share.work.heads(share.shape) == share.shape.heads; }
+  float* kept() const { return keeps() ? kept_maps.at() : nullptr; }
+  float* kept_back() const { return keeps() ? kept_gradients.at() : nullptr; }
   void map() const {
     cuda(on_device<typename Memory::Map>(
-        {},
-        {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at(), .kept = kept()},
-        share));
+        {}, {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at(), .kept = kept()}, share));
   }
   void output(bool from_zero = false) const {
-    cuda(on_device<typename Memory::Output>(
-        {},
-        {.in = in(),
-         .incoming = from_zero ? nullptr : before.at(),
-         .kept = from_zero ? nullptr : kept(),
-         .o = values(layer.of.o)},
-        share));
+    cuda(on_device<typename Memory::Output>({},
+                                            {.in = in(),
+                                             .incoming = from_zero ? nullptr : before.at(),
+                                             .kept = from_zero ? nullptr : kept(),
+                                             .o = values(layer.of.o)},
+                                            share));
   }
   /// After output(true).
   void corrected() const {
@@ -86,8 +86,13 @@ struct MatrixRank {
         {}, {.correction = correction(), .incoming = before.at(), .o = values(layer.of.o)}, share));
   }
   void state_gradients() const {
-    cuda(on_device<typename Memory::StateGradients>(
-        {}, {.in = in(), .d_o = values(layer.of.d_o), .kept = kept(), .map_state = map_gradient.at()}, share));
+    cuda(on_device<typename Memory::StateGradients>({},
+                                                    {.in = in(),
+                                                     .d_o = values(layer.of.d_o),
+                                                     .kept = kept(),
+                                                     .map_state = map_gradient.at(),
+                                                     .keeps = kept_back()},
+                                                    share));
   }
   void gradients() const {
     cuda(on_device<typename Memory::Gradients>({},
@@ -96,6 +101,7 @@ struct MatrixRank {
                                                 .before = before.at(),
                                                 .after = after.at(),
                                                 .kept = kept(),
+                                                .kept_gradients = kept_back(),
                                                 .out = layer.gradients(share.shape, token)},
                                                share));
   }
