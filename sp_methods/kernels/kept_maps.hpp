@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the map of a rank's tokens leaves for the output and the gradients of the same inputs, under a
-// rule with matrices: devices cut the tokens into segments and compose the segments' maps, so what
-// they make for the rank's map is half of the output.
+// What the map of a rank's tokens leaves for the output and the gradients of the same inputs, under
+// a rule with matrices: devices cut the tokens into segments and compose the segments' maps, so
+// what they make for the rank's map is half of the output.
 //
 //   M [heads, segments] of two matrices [d_k, d_k] of bf16, high and low   |  in this order, f32
 //   B [heads, segments, d_v, d_k]                                          |  numbers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device body that adds what the incoming state gives: the state once, as bf16; for each chunk of
-// a run  o += C X^T, one block a head and run of chunks.
+// The device body that adds what the incoming state gives: the state once, as bf16; for each chunk
+// of a run  o += C X^T, one block a head and run of chunks.
 //
 // Cost: 2 tokens d_k d_v flop a head; C and o read, o written once.
 #include "sp_methods/kernels/delta.hpp"

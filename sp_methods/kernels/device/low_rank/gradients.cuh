@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last kernel of the backward pass under a low-rank rule: all gradients of a chunk, from its
-// record and what the sweeps leave of it: the state S before it times `to`, the gradient D behind it
-// times `from`, what its tokens read (U, in the place of R) and the gradient of that (Z).
+// record and what the sweeps leave of it: the state S before it times `to`, the gradient D behind
+// it times `from`, what its tokens read (U, in the place of R) and the gradient of that (Z).
 //
 //   dv = keys D^T + query_values^T dO + read_values^T Z
 //   dAqb = tril(dO U^T)       dAqv = tril(dO V^T)

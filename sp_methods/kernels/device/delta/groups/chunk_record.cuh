@@ -7,7 +7,8 @@
 //   delta:      q' = s q e^{b-r}   k' = k e^{b-r}     k" = k e^{r-b}   A = tril(q' k"^T)
 //   low rank:   q' = s q e^{b-r}   r' = a e^{b-g-r}   b" = b e^{r-b}   A = tril(q' b"^T)
 //               and of what values write: keys k e^{r-b}, tril_{-1}(r' keys^T), tril(q' keys^T)
-//   N~          of inverse_steps.cuh; under a low-rank rule T - I with T = (I - tril_{-1}(r' b"^T))^{-1}
+//   N~          of inverse_steps.cuh; under a low-rank rule T - I with
+//               T = (I - tril_{-1}(r' b"^T))^{-1}
 //   decays      to = e^r, through = 1, from = e^{all-r} [d_k]
 //
 // In a strong chunk r = 0 for q', k', r', and r = all for the rest; to = from = 1, through = e^all.

@@ -29,7 +29,7 @@ class ForwardBlock {
     for (int step = 0; step < order_.count; ++step) {
       Slots::full(step).wait();
       if constexpr (!has_output && !Slots::is_low_rank) keep_state(step);
-      ChunkDecays<Slots>{step}.enter(state_);
+      SlotDecays<Slots>{step}.enter(state_);
       if constexpr (!has_output && Slots::is_low_rank) keep_state(step);
       PackedTokens result;  // o^T or R^T of this group's rows
       move(step, result);
@@ -84,7 +84,7 @@ class ForwardBlock {
   __device__ static void scale_output(int step, GroupSums<device_chunk>& o) {
     if constexpr (Slots::by_channel) return;
     const float scale = power_of_2(log2_scale<d_k>);
-    o.for_each([&](int n, int, float2& x) { x = x * (scale * ChunkDecays<Slots>{step}.head(n)); });
+    o.for_each([&](int n, int, float2& x) { x = x * (scale * SlotDecays<Slots>{step}.head(n)); });
   }
 
   __device__ void keep_state(int step) const {

@@ -5,8 +5,8 @@
 //   the 16 x 16 blocks on the diagonal by substitution, a thread a column
 //   twice, for halves of 16 and of 32:  Y = G_10 + G_10 B_0 N~_00,   N~_10 = -(Y + N~_11 B_1 Y)
 //
-// Nothing is divided by beta. Y waits in the triangle of G above its diagonal. Operands of joins are
-// rounded to 11 bits (tf32), a quarter of the rounding of N~ to bf16.
+// Nothing is divided by beta. Y waits in the triangle of G above its diagonal. Operands of joins
+// are rounded to 11 bits (tf32), a quarter of the rounding of N~ to bf16.
 // Cost: about 64^3 / 3 multiplications, five barriers.
 // Source: "Parallelizing Linear Transformers with the Delta Rule", arXiv 2406.06484 (UT transform).
 #pragma once
@@ -89,8 +89,8 @@ struct ChunkInverse {
     return y;
   }
 
-  /// The product over `half` indices of left rows, with strengths on the diagonal between, and right
-  /// columns.
+  /// The product over `half` indices of left rows and right columns, with strengths on the diagonal
+  /// between them.
   template <int half>
   __device__ static Piece weighted_product(const float* left, const float* strengths, const float* right) {
     Piece sum{};

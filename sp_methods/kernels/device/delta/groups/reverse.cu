@@ -23,7 +23,7 @@ class ReverseBlock {
     for (int step = 0; step < order_.count; ++step) {
       Slots::full(step).wait();
       if constexpr (keeps && !Slots::is_low_rank) keep_gradient(step);
-      ChunkDecays<Slots>{step}.leave(gradient_);
+      SlotDecays<Slots>{step}.leave(gradient_);
       if constexpr (keeps && Slots::is_low_rank) keep_gradient(step);
       PackedTokens z;
       move(step, z);
@@ -37,9 +37,10 @@ class ReverseBlock {
   }
 
  private:
-  /// Moves the gradient, which is at the chunk's keys, before the chunk, and sets Z^T of this group's rows.
+  /// Moves the gradient, which is at the chunk's keys, before the chunk, and sets Z^T of this
+  /// group's rows.
   __device__ void move(int step, PackedTokens& z_rows) {
-    const ChunkDecays<Slots> decays{step};
+    const SlotDecays<Slots> decays{step};
     PackedTokens d_o;
     TurnedValues(Slots::values(step)).load(d_o);
     GroupSums<device_chunk> z;
@@ -61,7 +62,7 @@ class ReverseBlock {
 
   /// Sets dVn^T, and starts what d_o gives the gradient, with scaled d_o.
   __device__ void set_written(int step, GroupSums<device_chunk>& written, PackedTokens& d_o) {
-    const ChunkDecays<Slots> decays{step};
+    const SlotDecays<Slots> decays{step};
     const PackedRows<d_k> x(gradient_);
     GroupSums<device_chunk> of_pairs;
     begin_products();

@@ -5,7 +5,8 @@
 //   forward:   X <- X M_j + B_j      from the incoming state, or from the identity without B
 //   backward:  D <- D M_j^T + B_j    from the last segment to the first
 //
-// X and M are sums of two bf16 each, high and low; three products of them leave 2^-16 of the result.
+// X and M are sums of two bf16 each, high and low; three products of them leave 2^-16 of the
+// result.
 // Cost: segments 6 d_k^2 flop a row on the matrix units; the maps are read once for 64 rows.
 #pragma once
 

@@ -119,7 +119,7 @@ class TurnedValues {
 
 /// The decays of a chunk, as sums of products and states take them.
 template <class Slots>
-struct ChunkDecays {
+struct SlotDecays {
   static constexpr int d_k = Slots::key_width;
   int step;
 
@@ -162,7 +162,7 @@ struct ForwardChunk {
   static constexpr int d_k = Slots::key_width;
   int step;
 
-  __device__ ChunkDecays<Slots> decays() const { return {step}; }
+  __device__ SlotDecays<Slots> decays() const { return {step}; }
   __device__ PanelOperand<Along::summed> keys() const {
     return PanelOperand<Along::summed>(Slots::keys_in(step).memory);
   }
