@@ -37,17 +37,18 @@ __device__ inline bool scale_by_channel(const ScaledChunk<kind, d_k>& x, Decays 
   return strong;
 }
 
-/// Sets b [64] for one gate a head. One warp calls it, and each lane brings the gates of two
-/// neighbouring tokens.
-__device__ inline void sum_gates_of_head(float* b, float2 gate) {
+/// Sets b [64] for one gate a head, and returns that of the lane's tokens. One warp calls it, and
+/// each lane brings the gates of two neighbouring tokens.
+__device__ inline float2 sum_gates_of_head(float* b, float2 gate) {
   float sum = gate.x + gate.y;
 #pragma unroll
   for (int apart = 1; apart < 32; apart *= 2) {
     const float earlier = __shfl_up_sync(0xffffffffU, sum, apart);
     if (lane() >= apart) sum += earlier;
   }
-  b[2 * lane()] = sum - gate.y;
-  b[2 * lane() + 1] = sum;
+  const float2 sums{sum - gate.y, sum};
+  *reinterpret_cast<float2*>(b + 2 * lane()) = sums;
+  return sums;
 }
 template <GateKind kind, int d_k>
 __device__ inline void sum_gates_of_head(float* b, const GateTile<kind, d_k>& gates) {

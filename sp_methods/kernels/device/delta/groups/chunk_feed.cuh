@@ -59,7 +59,7 @@ struct ChunkSlots {
   static constexpr int v_at = !has_keys ? keys_at : query_values_at + (has_queries ? Pairs::bytes : 0);
   static constexpr int slot_bytes = v_at + Values::bytes;
   static constexpr int strengths = is_low_rank ? 0 : device_chunk;  // of a slot
-  static constexpr int floats = strengths + (by_channel ? 3 * d_k : 4 * device_chunk);
+  static constexpr int floats = strengths + (by_channel ? 3 * d_k : 3 * device_chunk);
   static constexpr int shared_bytes = slots * (slot_bytes + 4 * floats);
   static_assert(shared_bytes <= 227 * 1024);
 
@@ -91,8 +91,6 @@ struct ChunkSlots {
   __device__ static float* tail(int step) { return head(step) + device_chunk; }
   /// The log decays b.
   __device__ static float* sums(int step) { return tail(step) + device_chunk; }
-  /// The log gates.
-  __device__ static float* gates(int step) { return sums(step) + device_chunk; }
 
   __device__ static GroupBarrier feeding() { return {1, group_threads}; }
   __device__ static GroupBarrier full(int step) { return {2 + step % slots, threads}; }
@@ -138,9 +136,11 @@ class ChunkFeed {
       wait_for_copies<Slots::slots - 2>();
       show_to_products();
       Slots::feeding().wait();
-      prepare(step);
-      show_to_products();
-      Slots::feeding().wait();
+      if constexpr (makes_scores) {
+        put_scores(step);
+        show_to_products();
+        Slots::feeding().wait();
+      }
       Slots::full(step).arrive();
       if (ahead > 1 && step > 0 && step - 1 + ahead < order_.count) put(step - 1 + ahead, next);
       if (step > 0 && step + ahead < order_.count) Slots::empty(step + ahead).wait();
@@ -154,9 +154,14 @@ class ChunkFeed {
   static constexpr bool makes_scores = Slots::has_queries && !Slots::by_channel;
   using Pairs = typename Slots::Pairs;
   using Record = typename Slots::Record;
-  /// The gate and the strength of this thread's token.
+  struct Bf16Pair {
+    Bf16 x, y;
+
+    __device__ float2 wide() const { return {__bfloat162float(x), __bfloat162float(y)}; }
+  };
+  /// The strengths and the gates of a lane's two tokens.
   struct TokenNumbers {
-    Bf16 gate, beta;
+    Bf16Pair beta, gate;
   };
   // Of a record: the first part that the slots have, and how much they have of the keys of values.
   static constexpr int first_at = Slots::has_queries ? Record::q_at : Record::in_at,
@@ -210,41 +215,36 @@ class ChunkFeed {
     for (int at = 16 * group_thread(); at < bytes; at += 16 * group_threads)
       copy_16_async(into + at, from + at, true);
   }
-  /// Reads the numbers of the chunk's tokens. They are stored a step later, when they have come.
+  /// Reads the numbers of the chunk's tokens, two a lane of the first warp. They are stored a step
+  /// later, when they have come.
   __device__ TokenNumbers numbers(int step) const {
-    const int token = group_thread();
-    TokenNumbers found{__float2bfloat16(0.0F), __float2bfloat16(0.0F)};
-    if (Slots::is_low_rank || token >= device_chunk || step >= order_.count) return found;
-    const auto beta = layer_.rows(x_.beta, 1, order_.chunk(step));
-    if (token >= beta.count) return found;
-    found.beta = *beta.row(token);
-    if constexpr (Slots::by_head) found.gate = *layer_.rows(x_.g, 1, order_.chunk(step)).row(token);
+    if (!has_numbers() || step >= order_.count) return {};
+    TokenNumbers found{two_of(layer_.rows(x_.beta, 1, order_.chunk(step))), {}};
+    if constexpr (Slots::by_head) found.gate = two_of(layer_.rows(x_.g, 1, order_.chunk(step)));
     return found;
   }
-  __device__ static void put(int step, TokenNumbers x) {
-    const int token = group_thread();
-    if (Slots::is_low_rank || token >= device_chunk) return;
-    Slots::beta(step)[token] = __bfloat162float(x.beta);
-    if constexpr (Slots::by_head) Slots::gates(step)[token] = fmaxf(__bfloat162float(x.gate), least_gate);
+  __device__ static bool has_numbers() { return !Slots::is_low_rank && group_thread() < 32; }
+  __device__ static Bf16Pair two_of(const HeadRows<const Bf16>& rows) {
+    const int token = 2 * lane();
+    const Bf16 none = __float2bfloat16(0.0F);
+    return {token < rows.count ? *rows.row(token) : none,
+            token + 1 < rows.count ? *rows.row(token + 1) : none};
+  }
+  /// Stores the numbers, and the decays of a gate a head.
+  __device__ static void put(int step, const TokenNumbers& x) {
+    if (!has_numbers()) return;
+    const int at = 2 * lane();
+    *reinterpret_cast<float2*>(Slots::beta(step) + at) = x.beta.wide();
+    if constexpr (Slots::by_head) {
+      const float2 gate = x.gate.wide();
+      const float2 b =
+          sum_gates_of_head(Slots::sums(step), {fmaxf(gate.x, least_gate), fmaxf(gate.y, least_gate)});
+      const float all = __shfl_sync(0xffffffffU, b.y, 31);
+      *reinterpret_cast<float2*>(Slots::head(step) + at) = decay_of(b);
+      *reinterpret_cast<float2*>(Slots::tail(step) + at) = decay_of(float2{all - b.x, all - b.y});
+    }
   }
 
-  __device__ void prepare(int step) const {
-    if constexpr (Slots::by_head) {
-      if (group_thread() < 32) put_decays(step);
-      if (makes_scores) Slots::feeding().wait();
-    }
-    if constexpr (makes_scores) put_scores(step);
-  }
-  __device__ static void put_decays(int step) {
-    float* const b = Slots::sums(step);
-    sum_gates_of_head(b, *reinterpret_cast<const float2*>(Slots::gates(step) + 2 * lane()));
-    __syncwarp();
-    const float all = b[device_chunk - 1];
-    for (int i = lane(); i < device_chunk; i += 32) {
-      Slots::head(step)[i] = decay_of(b[i]);
-      Slots::tail(step)[i] = decay_of(all - b[i]);
-    }
-  }
   __device__ static void put_scores(int step) {
     using Rows = PanelOperand<PanelsAlong::summed>;
     GroupSums<device_chunk> a;
