@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a block that computes the gradients of a chunk under a delta rule.
+// The shared memory of a block that computes the gradients of a chunk under a delta rule with a
+// gate a channel.
 //
 //   room                 first            then
 //   dA, dG               gates            dA, dG
@@ -14,10 +15,10 @@
 
 namespace baton {
 
-template <int d_k, int d_v, GateKind kind>
+template <int d_k, int d_v>
 struct DeltaGradientMemory {
   using Pairs = Bf16Tile<device_chunk>;
-  using Gates = GateTile<kind, d_k>;
+  using Gates = GateTile<GateKind::vector, d_k>;
   /// Sums over channels that dg has besides terms of tokens.
   static constexpr int edge_sums = 8;
   static constexpr int key_bytes = Bf16Tile<d_k>::bytes(device_chunk);
@@ -29,19 +30,14 @@ struct DeltaGradientMemory {
   static constexpr int d_queries_at = z_at + std::max(value_bytes, Gates::bytes()),
                        d_keys_at = d_queries_at + pair_bytes;
   static constexpr int state_at = d_keys_at + pair_bytes, state_bytes = Bf16Tile<d_k>::bytes(d_v);
-  static constexpr int floats_at =
-      state_at +
-      std::max(2 * state_bytes, kind == GateKind::vector ? FloatTile<d_k>::bytes(device_chunk) : 0);
-  static constexpr int shared_bytes = floats_at + 4 * (3 * device_chunk + (3 + edge_sums + 4) * d_k);
-  static_assert(kind != GateKind::vector || d_o_at + 2 * key_bytes <= d_queries_at);
+  static constexpr int floats_at = state_at + std::max(2 * state_bytes, FloatTile<d_k>::bytes(device_chunk));
+  static constexpr int shared_bytes = floats_at + 4 * (2 * device_chunk + (3 + edge_sums + 4) * d_k);
+  static_assert(d_o_at + 2 * key_bytes <= d_queries_at);
   static_assert(Gates::bytes() <= 2 * pair_bytes && d_k >= device_chunk);
 
   __device__ static Bf16Tile<d_k> q() { return {shared_space()}; }
   __device__ static Bf16Tile<d_k> keys_in() { return {shared_space() + in_at}; }
-  /// The keys k", which are keys_in() unless gates are one a channel.
-  __device__ static Bf16Tile<d_k> keys_out() {
-    return {shared_space() + (kind == GateKind::vector ? out_at : in_at)};
-  }
+  __device__ static Bf16Tile<d_k> keys_out() { return {shared_space() + out_at}; }
   __device__ static Bf16Tile<d_v> d_o() { return {shared_space() + d_o_at}; }
   __device__ static Bf16Tile<d_v> missing() { return {shared_space() + missing_at}; }
   __device__ static Bf16Tile<d_v> z() { return {shared_space() + z_at}; }
@@ -58,13 +54,11 @@ struct DeltaGradientMemory {
 
   __device__ static float* beta() { return reinterpret_cast<float*>(shared_space() + floats_at); }
   __device__ static float* own() { return beta() + device_chunk; }
-  /// Log decay b of every token, for one gate a head.
-  __device__ static float* sums() { return own() + device_chunk; }
   /// The decays [d_k] to the reference, later r.
-  __device__ static float* to() { return sums() + device_chunk; }
+  __device__ static float* to() { return own() + device_chunk; }
   /// The decays [d_k] from the reference, later b at the chunk's end.
   __device__ static float* from() { return to() + d_k; }
-  /// The decays [d_k] over the chunk, for one gate a channel.
+  /// The decays [d_k] over the chunk.
   __device__ static float* gamma() { return from() + d_k; }
   /// Four partial sums [4, d_k] of S (.) D, for gates of pairs that pass the chunk.
   __device__ static float* passing() { return gamma() + d_k; }

@@ -123,9 +123,9 @@ __device__ inline void write_gates_of_head(const HeadRows<Bf16>& dg, const Sums<
 }
 
 /// Turns sums of products into the gradients of rows.
-template <int d_k, int d_v, GateKind kind>
+template <int d_k, int d_v>
 struct FinishedRows {
-  using Memory = DeltaGradientMemory<d_k, d_v, kind>;
+  using Memory = DeltaGradientMemory<d_k, d_v>;
 
   QueryKeyRows rows;
   bool strong;
@@ -173,14 +173,12 @@ struct FinishedRows {
     const float2 q = Memory::q().pair(at), in = Memory::keys_in().pair(at), out = Memory::keys_out().pair(at);
     const bool is_last = token + 1 == rows.q.count;  // its key is the earlier one of no pair here
     const float2 term = q * x.query + in * x.later - (is_last ? 0.0F : 1.0F) * (out * x.earlier);
-    if constexpr (kind == GateKind::vector) {
-      const float2 b = (1.0F / log2_e) * Memory::log2_decays().pair(FloatTile<d_k>::offset(token, channel));
-      const float2 r = strong ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(Memory::to() + channel);
-      const float2 end = strong ? *reinterpret_cast<const float2*>(Memory::from() + channel) : r;
-      x.query = query_factor<d_k>(r).at(b) * x.query;
-      x.later = in_factor(r).at(b) * x.later;
-      x.earlier = key_factor(end).at(b) * x.earlier;
-    }
+    const float2 b = (1.0F / log2_e) * Memory::log2_decays().pair(FloatTile<d_k>::offset(token, channel));
+    const float2 r = strong ? float2{0.0F, 0.0F} : *reinterpret_cast<const float2*>(Memory::to() + channel);
+    const float2 end = strong ? *reinterpret_cast<const float2*>(Memory::from() + channel) : r;
+    x.query = query_factor<d_k>(r).at(b) * x.query;
+    x.later = in_factor(r).at(b) * x.later;
+    x.earlier = key_factor(end).at(b) * x.earlier;
     return term;
   }
 };

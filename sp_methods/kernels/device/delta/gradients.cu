@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block of sixteen warps a head and chunk. For one gate a channel rows are scaled to a
-// reference of the chunk's gates: with q' = s q e^{b-r}, k' = k e^{b-r}, k" = k e^{r-b}, to = e^r
-// and from = e^{all-r},
+// One block of sixteen warps a head and chunk. Rows are scaled to a reference of the chunk's gates:
+// with q' = s q e^{b-r}, k' = k e^{b-r}, k" = k e^{r-b}, to = e^r and from = e^{all-r},
 //
 //   dA = tril_{-1}(dO R^T B)        dG = -tril_{-1}(B Z R^T B)
 //   X  = to (dO S)     + dA k"
@@ -9,9 +8,7 @@
 //   Yr = from (B R D)  + dA^T q' + dG^T k'
 //   what passes the right edge, for dg:  gamma colsum(S (.) D) + sum over u of k" (from (B R D))
 //
-// Where the gate is one a head or none, rows are plain, dA and dG are decayed instead
-// (scaling.cuh), and what S and D give is scaled by rows. A strong chunk's pairs are products level
-// by level (strong_pairs.cuh).
+// A strong chunk's pairs are products level by level (strong_pairs.cuh).
 #include "sp_methods/kernels/device/delta/gradient_rows.cuh"
 #include "sp_methods/kernels/device/delta/gradients.cuh"
 #include "sp_methods/kernels/device/delta/value_gradients.cuh"
@@ -19,12 +16,11 @@
 namespace baton {
 namespace {
 
-template <int d_k, int d_v, GateKind kind>
+template <int d_k, int d_v>
 class ChunkGradients {
  public:
-  using Memory = DeltaGradientMemory<d_k, d_v, kind>;
-  using Walk = GateWalk<kind, d_k>;
-  static constexpr bool by_channel = kind == GateKind::vector;
+  using Memory = DeltaGradientMemory<d_k, d_v>;
+  using Walk = GateWalk<GateKind::vector, d_k>;
 
   __device__ ChunkGradients(const DeviceLayer& layer, const DeltaGradients::Operands<OnDevice>& x,
                             const SweptChunks& kept)
@@ -45,12 +41,10 @@ class ChunkGradients {
     set_sums_of_states(strong);
     put_passing();
     __syncthreads();
-    if constexpr (by_channel) {
-      Memory::gates_again().load(layer_, layer_.template loader<d_k>(), x_.in.of.g, chunk_);
-      commit_copies();
-    }
+    Memory::gates_again().load(layer_, layer_.template loader<d_k>(), x_.in.of.g, chunk_);
+    commit_copies();
     if (!strong) add_pairs();
-    if constexpr (by_channel) put_sums_of_gates();
+    put_sums_of_gates();
     __syncthreads();
     write_rows(strong);
   }
@@ -63,7 +57,7 @@ class ChunkGradients {
     const auto keys = layer_.template loader<d_k>();
     keys.load(Memory::q(), x_.in.of.q, chunk_);
     keys.load(Memory::keys_in(), x_.in.of.k, chunk_);
-    if constexpr (by_channel) keys.load(Memory::keys_out(), x_.in.of.k, chunk_);
+    keys.load(Memory::keys_out(), x_.in.of.k, chunk_);
     Memory::gates().load(layer_, keys, x_.in.of.g, chunk_);
     const auto values = layer_.template loader<d_v>();
     values.load(Memory::d_o(), x_.d_o, chunk_);
@@ -80,25 +74,20 @@ class ChunkGradients {
     Memory::beta()[token] = token < beta.count ? __bfloat162float(*beta.row(token)) : 0.0F;
   }
 
-  /// Scales the rows for one gate a channel. Returns true if the chunk is strong.
+  /// Scales the rows, and returns true if the chunk is strong.
   __device__ bool scale() const {
-    if constexpr (by_channel) {
-      return scale_by_channel(
-          ScaledChunk<kind, d_k>{Memory::q(), Memory::keys_in(), Memory::keys_out(), Memory::gates()},
-          [](const Walk& walk, bool strong) {
-            if (!walk.is_first_lane()) return;
-            const float2 one{1.0F, 1.0F};
-            const auto put = [&](float* into, float2 x) {
-              *reinterpret_cast<float2*>(into + walk.channel) = x;
-            };
-            put(Memory::to(), strong ? one : decay_of(walk.middle));
-            put(Memory::from(), strong ? one : decay_of(walk.all - walk.middle));
-            put(Memory::gamma(), decay_of(walk.all));
-          });
-    } else {
-      if (warp() == 0) sum_gates_of_head(Memory::sums(), Memory::gates());
-      return false;
-    }
+    return scale_by_channel(
+        ScaledChunk<d_k>{Memory::q(), Memory::keys_in(), Memory::keys_out(), Memory::gates()},
+        [](const Walk& walk, bool strong) {
+          if (!walk.is_first_lane()) return;
+          const float2 one{1.0F, 1.0F};
+          const auto put = [&](float* into, float2 x) {
+            *reinterpret_cast<float2*>(into + walk.channel) = x;
+          };
+          put(Memory::to(), strong ? one : decay_of(walk.middle));
+          put(Memory::from(), strong ? one : decay_of(walk.all - walk.middle));
+          put(Memory::gamma(), decay_of(walk.all));
+        });
   }
 
   /// Writes dv and dbeta, and sets `own`.
@@ -125,10 +114,6 @@ class ChunkGradients {
     keys.for_each([&](int r, int c, float2& x) {
       x = -Memory::beta()[row() + r] * (x * *reinterpret_cast<const float2*>(Memory::beta() + first + c));
     });
-    if constexpr (!by_channel) {
-      decay_piece(queries, Memory::sums(), row(), first, power_of_2(log2_scale<d_k>));
-      decay_piece(keys, Memory::sums(), row(), first, 1.0F);
-    }
     put_strictly_lower(Memory::d_queries(), queries, row(), first);
     put_strictly_lower(Memory::d_keys(), keys, row(), first);
   }
@@ -141,26 +126,18 @@ class ChunkGradients {
                  product<d_v / 16>(sums_.later, left_operand<RowsAre::outer>(Memory::z(), row()), state));
     add_product<d_v / 16>(sums_.earlier, left_operand<RowsAre::outer>(Memory::missing(), row()),
                           right_operand<RowsAre::summed>(Memory::gradient(), column()));
-    const float scale = power_of_2(log2_scale<d_k>), all = Memory::sums()[device_chunk - 1];
     const auto edge = [&](float* decays, int c) {
       return *reinterpret_cast<const float2*>(decays + column() + c);
     };
-    sums_.queries.for_each([&](int r, int c, float2& x) {
-      x = by_channel ? x * edge(Memory::to(), c) : scale * decay_of(Memory::sums()[row() + r]) * x;
-    });
-    sums_.later.for_each([&](int r, int c, float2& x) {
-      x = -Memory::beta()[row() + r] * x;
-      x = by_channel ? x * edge(Memory::to(), c) : decay_of(Memory::sums()[row() + r]) * x;
-    });
-    sums_.earlier.for_each([&](int r, int c, float2& x) {
-      x = Memory::beta()[row() + r] * x;
-      x = by_channel ? x * edge(Memory::from(), c) : decay_of(all - Memory::sums()[row() + r]) * x;
-    });
+    sums_.queries.for_each([&](int, int c, float2& x) { x = x * edge(Memory::to(), c); });
+    sums_.later.for_each(
+        [&](int r, int c, float2& x) { x = (-Memory::beta()[row() + r] * x) * edge(Memory::to(), c); });
+    sums_.earlier.for_each(
+        [&](int r, int c, float2& x) { x = (Memory::beta()[row() + r] * x) * edge(Memory::from(), c); });
   }
 
   /// Sets the sums of dg for pairs that pass the right edge: four of S (.) D, four of k" Yr.
   __device__ void put_passing() {
-    if constexpr (kind == GateKind::none) return;
     put_leaving<d_k>(Memory::leaving() + warp_row() * d_k, Memory::keys_out(), row(), column(), sums_.earlier,
                      rows_.q.count - 1);
     const int channel = 2 * (static_cast<int>(threadIdx.x) % (d_k / 2));
@@ -171,10 +148,8 @@ class ChunkGradients {
       const int at = Bf16Tile<d_k>::offset(value, channel);
       sum = sum + Memory::state().pair(at) * Memory::gradient().pair(at);
     }
-    const float over_chunk = decay_of(Memory::sums()[device_chunk - 1]);
-    const float2 gamma = by_channel ? *reinterpret_cast<const float2*>(Memory::gamma() + channel)
-                                    : float2{over_chunk, over_chunk};
-    *reinterpret_cast<float2*>(Memory::passing() + part * d_k + channel) = gamma * sum;
+    *reinterpret_cast<float2*>(Memory::passing() + part * d_k + channel) =
+        *reinterpret_cast<const float2*>(Memory::gamma() + channel) * sum;
   }
 
   /// Adds the pairs within the chunk to X, Yl and Yr.
@@ -218,21 +193,13 @@ class ChunkGradients {
 
   /// Writes dq, dk and dg.
   __device__ void write_rows(bool strong) {
-    const FinishedRows<d_k, d_v, kind> finished{rows_, strong};
+    const FinishedRows<d_k, d_v> finished{rows_, strong};
     RowGradients<d_k> gradients = finished.gradients(sums_, row(), column());
-    if constexpr (by_channel) {
-      if (strong) add_strong_pairs(gradients);
-    }
+    if (strong) add_strong_pairs(gradients);
     finished.write(gradients, layer_.rows(x_.out.of.dq, d_k, chunk_), layer_.rows(x_.out.of.dk, d_k, chunk_),
                    row(), column());
-    if constexpr (kind == GateKind::none) return;
-    const auto dg = layer_.rows(x_.out.of.dg, GateTile<kind, d_k>::width(), chunk_);
-    if constexpr (by_channel) {
-      write_gates_of_channels<d_k>(dg, gradients.terms, Memory::totals(), Memory::passing(), row(), column());
-    } else {
-      write_gates_of_head<d_k>(dg, gradients.terms, Memory::totals(), Memory::passing(), row(),
-                               warp_column());
-    }
+    write_gates_of_channels<d_k>(layer_.rows(x_.out.of.dg, d_k, chunk_), gradients.terms, Memory::totals(),
+                                 Memory::passing(), row(), column());
   }
 
   const DeviceLayer& layer_;
@@ -243,21 +210,21 @@ class ChunkGradients {
   KeyGradientSums<d_k> sums_;
 };
 
-template <int d_k, int d_v, GateKind kind>
+template <int d_k, int d_v>
 __global__ __launch_bounds__(tile_threads, 1) void delta_gradients_kernel(
     const __grid_constant__ DeviceLayer layer, const __grid_constant__ DeltaGradients::Operands<OnDevice> x,
     const __grid_constant__ SweptChunks kept) {
-  ChunkGradients<d_k, d_v, kind>(layer, x, kept).run();
+  ChunkGradients<d_k, d_v>(layer, x, kept).run();
 }
 
 }  // namespace
 
-cudaError_t delta_gradients_by_sixteen_warps(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
-                                             const SweptChunks& kept, const Chunks& p) {
+cudaError_t delta_gradients_by_channel(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
+                                       const SweptChunks& kept, const Chunks& p) {
   const Segments chunks{p.shape, p.work, (p.shape.tokens + device_chunk - 1) / device_chunk, Dtype::bf16};
-  return with_constants(p.shape, [&](auto d_k, auto d_v, auto kind) {
-    return launch_on_segments(stream, chunks, DeltaGradientMemory<d_k(), d_v(), kind()>::shared_bytes,
-                              delta_gradients_kernel<d_k(), d_v(), kind()>, x, kept);
+  return with_widths(p.shape, [&](auto d_k, auto d_v) {
+    return launch_on_segments(stream, chunks, DeltaGradientMemory<d_k(), d_v()>::shared_bytes,
+                              delta_gradients_kernel<d_k(), d_v()>, x, kept);
   });
 }
 

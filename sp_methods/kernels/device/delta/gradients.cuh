@@ -33,9 +33,9 @@ struct SweptChunks {
   const char* chunks = nullptr;  ///< The records of chunks, where the kernel reads them.
 };
 
-/// Writes all gradients of the call's heads with sixteen warps, one block a head and chunk: the
-/// kernel for any gate and any device. The members before and after of `x` are not read.
-cudaError_t delta_gradients_by_sixteen_warps(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
-                                             const SweptChunks& kept, const Chunks& p);
+/// Writes all gradients of the call's heads for a gate a channel. The members before and after of
+/// `x` are not read.
+cudaError_t delta_gradients_by_channel(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
+                                       const SweptChunks& kept, const Chunks& p);
 
 }  // namespace baton

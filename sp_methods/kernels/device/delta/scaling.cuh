@@ -16,17 +16,17 @@ namespace baton {
 __device__ inline DecayFactor in_factor(float2 r) { return {log2_e, {-log2_e * r.x, -log2_e * r.y}}; }
 
 /// A chunk's tiles while they are scaled.
-template <GateKind kind, int d_k>
+template <int d_k>
 struct ScaledChunk {
   Bf16Tile<d_k> q, keys_in, keys_out;
-  GateTile<kind, d_k> gates;
+  GateTile<GateKind::vector, d_k> gates;
 };
 
 /// Scales plain tiles by gates a channel, and returns true if the chunk is strong. All threads call
 /// it, behind a barrier and before one; each walk calls decays(walk, strong).
-template <GateKind kind, int d_k, class Decays>
-__device__ inline bool scale_by_channel(const ScaledChunk<kind, d_k>& x, Decays decays) {
-  using Walk = GateWalk<kind, d_k>;
+template <int d_k, class Decays>
+__device__ inline bool scale_by_channel(const ScaledChunk<d_k>& x, Decays decays) {
+  using Walk = GateWalk<GateKind::vector, d_k>;
   const Walk walk(x.gates);
   const bool strong = __syncthreads_or(walk.is_strong());
   if (!Walk::takes_part()) return strong;
@@ -53,16 +53,6 @@ __device__ inline float2 sum_gates_of_head(float* b, float2 gate) {
 template <GateKind kind, int d_k>
 __device__ inline void sum_gates_of_head(float* b, const GateTile<kind, d_k>& gates) {
   sum_gates_of_head(b, {gates.pair(0, 2 * lane()).x, gates.pair(0, 2 * lane() + 1).x});
-}
-
-/// Multiplies a 16 x 16 piece over pairs of tokens by their decays. Values above the diagonal may
-/// be infinite.
-__device__ inline void decay_piece(Sums<1, 1>& sums, const float* b, int row, int column, float scale) {
-  sums.for_each([&](int r, int c, float2& x) {
-    const float from = b[row + r];
-    x.x *= scale * decay_of(from - b[column + c]);
-    x.y *= scale * decay_of(from - b[column + c + 1]);
-  });
 }
 
 }  // namespace baton

@@ -4,7 +4,6 @@
 #include "sp_methods/kernels/device/delta/groups/gradient_copies.cuh"
 #include "sp_methods/kernels/device/delta/groups/gradient_products.cuh"
 #include "sp_methods/kernels/device/delta/groups/gradients.cuh"
-#include "sp_methods/kernels/device/gla/groups/probe.cuh"
 
 namespace baton {
 namespace {
@@ -56,8 +55,7 @@ cudaError_t launch(cudaStream_t stream, const DeltaGradientsOperands& x, const S
 
 cudaError_t delta_gradients_of_chunks(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
                                       const SweptChunks& kept, const Chunks& p) {
-  if (p.shape.gate == GateKind::vector || !has_warp_groups())
-    return delta_gradients_by_sixteen_warps(stream, x, kept, p);
+  if (p.shape.gate == GateKind::vector) return delta_gradients_by_channel(stream, x, kept, p);
   return with_widths(p.shape, [&](auto d_k, auto d_v) {
     return p.shape.gate == GateKind::none ? launch<d_k(), d_v(), GateKind::none>(stream, x, kept, p)
                                           : launch<d_k(), d_v(), GateKind::scalar>(stream, x, kept, p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All gradients of chunks under a delta rule (delta/gradients.cuh) on warp groups, where the device
-// has them and gates are not one a channel.
+// All gradients of chunks under a delta rule (delta/gradients.cuh): on warp groups, but for a gate
+// a channel.
 #pragma once
 
 #include "sp_methods/kernels/device/delta/gradients.cuh"

@@ -76,7 +76,7 @@ class RecordBlock {
 
   /// Scales the tiles and writes the decays. Returns true if the chunk is strong.
   __device__ bool scale() const {
-    const ScaledChunk<by_channel, d_k> tiles{q(), keys_in(), keys_out(), gates()};
+    const ScaledChunk<d_k> tiles{q(), keys_in(), keys_out(), gates()};
     return scale_by_channel(tiles, [&](const Walk& walk, bool is_strong) {
       if (!walk.is_first_lane()) return;
       const float2 one{1.0F, 1.0F};

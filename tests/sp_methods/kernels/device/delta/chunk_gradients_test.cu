@@ -117,9 +117,6 @@ struct ChunksOracle {
   }
 };
 
-using Body = cudaError_t (*)(cudaStream_t, const DeltaGradients::Operands<OnDevice>&, const SweptChunks&,
-                             const Chunks&);
-
 /// A layer's inputs in device memory.
 class LayerOnDevice {
  public:
@@ -138,14 +135,15 @@ class LayerOnDevice {
     write(z_, {oracle.z.begin(), oracle.z.end()});
   }
 
-  /// Runs a body on one group of heads after the other.
-  void run(Body body, int groups) const {
+  /// Runs the kernel on one group of heads after the other.
+  void run(int groups) const {
     const LayerShape& s = layer_.shape;
     for (int g = 0; g < groups; ++g) {
       const Work work = group_of(s, g, groups);
       const auto first = work.first_head * layer_.chunks * s.d_v * s.d_k;
-      cuda(body({}, {.in = memory.inputs(s, 0), .d_o = memory.of.d_o.at(), .out = memory.gradients(s, 0)},
-                {states_.at(first), gradients_.at(first), missing_.at(), z_.at()}, {s, work, Dtype::bf16}));
+      cuda(delta_gradients_of_chunks(
+          {}, {.in = memory.inputs(s, 0), .d_o = memory.of.d_o.at(), .out = memory.gradients(s, 0)},
+          {states_.at(first), gradients_.at(first), missing_.at(), z_.at()}, {s, work, Dtype::bf16}));
     }
     cuda(cudaDeviceSynchronize());
   }
@@ -164,17 +162,14 @@ class LayerOnDevice {
 void expect_gradients(const DeviceProblem& problem, const ChunksOracle& oracle) {
   const ChunkedLayer layer(problem.layer);
   const LayerOnDevice device(layer, oracle);
-  for (const Body body : {delta_gradients_of_chunks, delta_gradients_by_sixteen_warps}) {
-    SCOPED_TRACE(body == Body{delta_gradients_of_chunks} ? "the body that is chosen" : "sixteen warps");
-    device.forget_results();
-    device.run(body, problem.groups);
-    const Comparison comparison(problem);
-    comparison.expect("dq", read(device.memory.of.dq), oracle.of.dq);
-    comparison.expect("dk", read(device.memory.of.dk), oracle.of.dk);
-    comparison.expect("dv", read(device.memory.of.dv), oracle.of.dv);
-    comparison.expect("dg", read(device.memory.of.dg), oracle.of.dg);
-    comparison.expect("dbeta", read(device.memory.dbeta), oracle.dbeta);
-  }
+  device.forget_results();
+  device.run(problem.groups);
+  const Comparison comparison(problem);
+  comparison.expect("dq", read(device.memory.of.dq), oracle.of.dq);
+  comparison.expect("dk", read(device.memory.of.dk), oracle.of.dk);
+  comparison.expect("dv", read(device.memory.of.dv), oracle.of.dv);
+  comparison.expect("dg", read(device.memory.of.dg), oracle.of.dg);
+  comparison.expect("dbeta", read(device.memory.dbeta), oracle.dbeta);
 }
 
 /// All kinds of gates, from weak to strong, and widths; short last chunks, groups of heads; and
