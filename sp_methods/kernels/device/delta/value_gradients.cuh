@@ -55,7 +55,7 @@ struct ValueGradients {
       for (int over = units / 2; over > 0; over /= 2) sums = sums + shuffled(sums, lane() ^ over);
       if (column == 0) own[row] = scale * beta[row] * sums.y;
       if (row >= dv.count) continue;
-      *reinterpret_cast<uint4*>(dv.row(row) + column) = scaled_unit(beta[row], z);
+      store_16(dv.row(row) + column, scaled_unit(beta[row], z));
       if (column == 0) *dbeta.row(row) = __float2bfloat16(sums.x);
     }
   }

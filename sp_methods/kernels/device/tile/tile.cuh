@@ -69,6 +69,12 @@ __device__ inline void store_pair(void* at, float2 x) {
   *static_cast<std::uint32_t*>(at) = packed_pair(x.x, x.y);
 }
 
+/// Stores 16 bytes in global memory at once; of an assignment the compiler makes four stores.
+__device__ inline void store_16(void* into, const uint4& x) {
+  asm volatile("st.global.v4.b32 [%0], {%1,%2,%3,%4};" ::"l"(into), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+               : "memory");
+}
+
 /// Tile with bf16 rows of `width` elements in shared memory.
 template <int width>
 struct Bf16Tile {

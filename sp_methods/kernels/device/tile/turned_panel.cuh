@@ -37,12 +37,6 @@ class TurnedPanel {
   std::uint32_t at_;
 };
 
-/// Stores 16 bytes in global memory at once; of an assignment the compiler makes four stores.
-__device__ inline void store_16(void* into, const uint4& x) {
-  asm volatile("st.global.v4.b32 [%0], {%1,%2,%3,%4};" ::"l"(into), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
-               : "memory");
-}
-
 /// This thread's part of the rows of a panel.
 class PanelRows {
  public:

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "sp_methods/kernels/device/delta/groups/chunk_feed.cuh"
+#include "sp_methods/kernels/device/tile/turned_panel.cuh"
 
 namespace baton {
 
@@ -75,46 +76,28 @@ class TurnedValues {
  public:
   template <class Tile>
   __device__ explicit TurnedValues(const Tile& values)
-      : memory_(values.memory + group() * PanelTile<64>::bytes) {
-    const int lane = group_thread() % 32, warp = group_thread() / 32;
-    const int token = 8 * (lane >> 4) + (lane & 7), unit = 2 * warp + (lane >> 3 & 1);
-    start_ = shared_address(memory_) + PanelTile<64>::offset(token, 8 * unit);
-  }
+      : memory_(values.memory + group() * PanelTile<64>::bytes), panel_(memory_) {}
 
   __device__ void load(PackedTokens& x) const {
 #pragma unroll
-    for (int i = 0; i < device_chunk / 16; ++i)
-      load_matrices<true>(x.of[i], start_ + i * 16 * PanelTile<64>::row_bytes);
+    for (int i = 0; i < TurnedPanel::pieces; ++i) panel_.load(x.of[i], i);
   }
   __device__ void store(const PackedTokens& x) const {
 #pragma unroll
-    for (int i = 0; i < device_chunk / 16; ++i)
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(
-                       start_ + i * 16 * PanelTile<64>::row_bytes),
-                   "r"(x.of[i][0]), "r"(x.of[i][1]), "r"(x.of[i][2]), "r"(x.of[i][3])
-                   : "memory");
+    for (int i = 0; i < TurnedPanel::pieces; ++i) panel_.store(i, x.of[i]);
   }
   /// Copies the columns to rows of global memory, behind a barrier of the group. `read` is called
   /// once they are read.
   template <class Function>
   __device__ void write(const HeadRows<Bf16>& rows, Function read) const {
-    constexpr int units = 8, apart = group_threads / units, count = device_chunk / apart;
-    const int row = group_thread() / units, column = group_thread() % units * 8;
-    const char* const from = memory_ + PanelTile<64>::offset(row, column);
-    uint4 x[count];
-#pragma unroll
-    for (int i = 0; i < count; ++i)
-      x[i] = *reinterpret_cast<const uint4*>(from + i * apart * PanelTile<64>::row_bytes);
+    const PanelRows own(memory_);
     read();
-    Bf16* const into = rows.row(row) + 64 * group() + column;
-#pragma unroll
-    for (int i = 0; i < count; ++i)
-      if (row + i * apart < rows.count) *reinterpret_cast<uint4*>(into + i * apart * rows.stride) = x[i];
+    own.write({rows.first + 64 * group(), rows.stride, rows.count});
   }
 
  private:
   char* memory_;
-  std::uint32_t start_;
+  TurnedPanel panel_;
 };
 
 /// The decays of a chunk, as sums of products and states take them.
