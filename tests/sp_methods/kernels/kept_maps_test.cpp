@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sp_methods/kernels/kept_maps.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sp_methods/kernels/delta.hpp"
+
+namespace {
+
+using namespace baton;
+
+TEST(KeptMaps, HaveMatricesStatesAndOneMatrixAChunk) {
+  const Chunks p{{16384, 16, 128, 128, 64, GateKind::scalar}, {}, Dtype::bf16};
+  EXPECT_EQ(map_segments(p), 8);
+  const KeptMaps parts = DeltaMap::kept(p);
+  EXPECT_EQ(parts.added, 16 * 8 * 128 * 128);
+  EXPECT_EQ(parts.chunks, 2 * parts.added);
+  EXPECT_EQ(parts.end - parts.chunks, 16 * 256 * 64 * 64 / 2);
+  EXPECT_EQ(kept_gradients(p), 16 * 8 * 128 * 128);
+  const Chunks by_channel{{16384, 16, 128, 128, 64, GateKind::vector}, {}, Dtype::bf16};
+  EXPECT_EQ(DeltaMap::kept(by_channel).end, parts.chunks) << "their records are made again";
+}
+
+TEST(KeptMaps, AreOfNoMoreSegmentsThanChunks) {
+  EXPECT_EQ(map_segments({{65, 1, 64, 64, 64, GateKind::none}, {}, Dtype::bf16}), 2);
+  EXPECT_EQ(map_segments({{1, 1, 64, 64, 64, GateKind::none}, {}, Dtype::bf16}), 1);
+  EXPECT_EQ(map_segments({{16384, 1, 64, 64, 64, GateKind::none}, {}, Dtype::bf16}), 32);
+  EXPECT_EQ(map_segments({{16384, 256, 64, 64, 64, GateKind::none}, {}, Dtype::bf16}), 1);
+}
+
+}  // namespace
