@@ -47,14 +47,15 @@ class SegmentsRoom {
     int number = 0;
     if (cudaGetDevice(&number) != cudaSuccess || cudaGetDeviceProperties(&device, number) != cudaSuccess)
       return "no GPU here";
-    if (device.major < 9) return "kernels of delta and low-rank rules need a GPU of compute capability 9.0";
+    if (device.major < 9 || !has_warp_groups())
+      return "kernels of delta and low-rank rules need a GPU of compute capability 9.0 and a program built "
+             "for 90a";
     try {
       Workspace::shared().grow(static_cast<std::size_t>(end_));
+      return {};
     } catch (const SystemError& error) {
       return error.what();
     }
-    return has_warp_groups() ? Refusal{}
-                             : "kernels of delta and low-rank rules need a program that is built for 90a";
   }
   /// A part of the workspace.
   template <class Element>
