@@ -15,11 +15,12 @@ RENAMED = {"ranks_a_node": "ranks_per_node", "flops_a_token": "flops_per_token",
 SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in records without the key `attention`
 
 # What the text at `contest` has in which order, between the ranks and the timing; a part of NAMED bears its key.
-SHAPE = ("heads", "kv_heads", "latent", "d_k", "d_v")
+SHAPE = ("heads", "kv_heads", "qk_heads", "latent", "d_k", "d_v")
 WORK = {"collective": ("kind", "direction", *SHAPE, "tokens", "map"),
-        "operator": ("pass", "attention", "gate", "gates", "tokens", "packed", *SHAPE, "chunk", "groups", "dtype", "kernel"),
+        "operator": ("pass", "state", "attention", "gate", "gates", "tokens", "packed", *SHAPE, "chunk", "conv", "groups",
+                     "dtype", "kernel"),
         "model": ("attention", "model", "layers", "width", "mlp", "tokens", "heads", "d_k", "d_v", "chunk", "groups", "beside")}
-NAMED = ("gates", "map", "kernel")
+NAMED = ("state", "gates", "map", "kernel")
 WITHOUT_MODES = ("local", "chunkwise_local", "chunkwise_local_softmax")  # methods whose cases have no mode in their names
 RULES = ("linear", "softmax")  # kinds of attention that the name of a method says, and so no case
 
