@@ -19,12 +19,16 @@
 
 namespace baton {
 
+/// Number of chunks that a device cuts a call's tokens into; the last one may be short.
+inline std::int64_t device_chunks(const Chunks& p) {
+  return (p.shape.tokens + KernelTraits{}.tile - 1) / KernelTraits{}.tile;
+}
+
 /// Number of segments that a device cuts the heads of a call into, so that one block a head and
 /// segment fills it. A scan's step costs about a quarter of a chunk's, so more segments than twice
 /// the root of the chunks do not pay.
 inline std::int64_t map_segments(const Chunks& p) {
-  constexpr std::int64_t chunk = KernelTraits{}.tile;
-  const std::int64_t chunks = (p.shape.tokens + chunk - 1) / chunk;
+  const std::int64_t chunks = device_chunks(p);
   const auto most = static_cast<std::int64_t>(2 * std::sqrt(static_cast<double>(chunks)));
   return std::clamp<std::int64_t>(std::min(KernelTraits{}.blocks / p.work.heads(p.shape), most), 1, chunks);
 }
@@ -35,12 +39,12 @@ struct KeptMaps {
   bool has_chunks;
 
   KeptMaps(const Chunks& p, bool keeps_chunks) : has_chunks(keeps_chunks) {
-    constexpr std::int64_t chunk = KernelTraits{}.tile;
+    constexpr std::int64_t numbers_of_chunk = KernelTraits{}.tile * KernelTraits{}.tile / 2;
     const LayerShape& s = p.shape;
     const std::int64_t heads = p.work.heads(s), segments = heads * map_segments(p);
     added = segments * s.d_k * s.d_k;
     chunks = added + segments * s.d_v * s.d_k;
-    end = chunks + (has_chunks ? heads * ((s.tokens + chunk - 1) / chunk) * chunk * chunk / 2 : 0);
+    end = chunks + (has_chunks ? heads * device_chunks(p) * numbers_of_chunk : 0);
   }
 };
 

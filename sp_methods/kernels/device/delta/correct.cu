@@ -54,8 +54,7 @@ __global__ __launch_bounds__(tile_threads, 1) void delta_correct_kernel(
 
 cudaError_t delta_correct(cudaStream_t stream, const DeltaCorrect::Operands<OnDevice>& x, const Chunks& p) {
   if (x.incoming == nullptr) return cudaSuccess;
-  const std::int64_t chunks = (p.shape.tokens + device_chunk - 1) / device_chunk;
-  const Segments cut{p.shape, p.work, std::min<std::int64_t>(runs, chunks), Dtype::bf16};
+  const Segments cut{p.shape, p.work, std::min<std::int64_t>(runs, device_chunks(p)), Dtype::bf16};
   return with_widths(p.shape, [&](auto d_k, auto d_v) {
     constexpr int bytes = Bf16Tile<d_k()>::bytes(d_v()) + Bf16Tile<d_k()>::bytes(device_chunk);
     return launch_on_segments(stream, cut, bytes, delta_correct_kernel<d_k(), d_v()>, x);

@@ -221,7 +221,7 @@ __global__ __launch_bounds__(tile_threads, 1) void delta_gradients_kernel(
 
 cudaError_t delta_gradients_by_channel(cudaStream_t stream, const DeltaGradients::Operands<OnDevice>& x,
                                        const SweptChunks& kept, const Chunks& p) {
-  const Segments chunks{p.shape, p.work, (p.shape.tokens + device_chunk - 1) / device_chunk, Dtype::bf16};
+  const Segments chunks{p.shape, p.work, device_chunks(p), Dtype::bf16};
   return with_widths(p.shape, [&](auto d_k, auto d_v) {
     return launch_on_segments(stream, chunks, DeltaGradientMemory<d_k(), d_v()>::shared_bytes,
                               delta_gradients_kernel<d_k(), d_v()>, x, kept);

@@ -17,12 +17,13 @@
 
 #include "sp_methods/kernels/device/gla/layer.cuh"
 #include "sp_methods/kernels/device/tile/warp_group.cuh"
+#include "sp_methods/kernels/kept_maps.hpp"
 
 namespace baton {
 
 /// A cut of a call's heads into chunks of the device.
 inline Segments each_chunk(const Chunks& p) {
-  return {p.shape, p.work, (p.shape.tokens + device_chunk - 1) / device_chunk, Dtype::bf16};
+  return {p.shape, p.work, device_chunks(p), Dtype::bf16};
 }
 
 /// How the tokens of a layer move its state: by a delta rule without gates, with a gate a head or a

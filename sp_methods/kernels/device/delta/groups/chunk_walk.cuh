@@ -28,8 +28,7 @@ struct ChunkWalk {
   int chunks;  ///< Chunks of a head.
 
   explicit ChunkWalk(const Chunks& p)
-      : heads(static_cast<int>(p.work.heads(p.shape))),
-        chunks(static_cast<int>((p.shape.tokens + device_chunk - 1) / device_chunk)) {}
+      : heads(static_cast<int>(p.work.heads(p.shape))), chunks(static_cast<int>(device_chunks(p))) {}
 
   int items() const { return heads * chunks; }
   /// Number of this block's chunks.
