@@ -22,9 +22,7 @@
 namespace baton {
 
 /// A cut of a call's heads into chunks of the device.
-inline Segments each_chunk(const Chunks& p) {
-  return {p.shape, p.work, device_chunks(p), Dtype::bf16};
-}
+inline Segments each_chunk(const Chunks& p) { return {p.shape, p.work, device_chunks(p), Dtype::bf16}; }
 
 /// How the tokens of a layer move its state: by a delta rule without gates, with a gate a head or a
 /// gate a channel, or by a low-rank rule with any gates.

@@ -120,15 +120,8 @@ __global__ __launch_bounds__(ForwardBlock<d_k, rows, rule, leaves>::Slots::threa
                                                     const __grid_constant__ ForwardResults out) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   using Block = ForwardBlock<d_k, rows, rule, leaves>;
-  using Slots = typename Block::Slots;
-  constexpr bool trades = Slots::groups == 2;
-  if (group() == Slots::groups) {
-    if constexpr (trades) take_registers<false, 88>();
-    ChunkFeed<Slots>(layer, x, ChunkOrder::forward(layer)).run();
-  } else {
-    if constexpr (trades) take_registers<true, 208>();
-    Block(layer, out).run(before);
-  }
+  feed_and_multiply<typename Block::Slots, 88, 208>(layer, x, ChunkOrder::forward(layer),
+                                                    [&] { Block(layer, out).run(before); });
 #endif
 }
 

@@ -95,15 +95,8 @@ __global__ __launch_bounds__(MapsBlock<d_k, d_v, rule>::Slots::threads,
                                                          const __grid_constant__ SegmentMapsOut out) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   using Block = MapsBlock<d_k, d_v, rule>;
-  using Slots = typename Block::Slots;
-  constexpr bool trades = Slots::groups == 2;
-  if (group() == Slots::groups) {
-    if constexpr (trades) take_registers<false, 40>();
-    ChunkFeed<Slots>(layer, x, ChunkOrder::forward(layer)).run();
-  } else {
-    if constexpr (trades) take_registers<true, 232>();
-    Block(layer, out).run();
-  }
+  feed_and_multiply<typename Block::Slots, 40, 232>(layer, x, ChunkOrder::forward(layer),
+                                                    [&] { Block(layer, out).run(); });
 #endif
 }
 

@@ -128,15 +128,8 @@ __global__ __launch_bounds__(ReverseBlock<d_k, d_v, rule, keeps>::Slots::threads
                                                     const __grid_constant__ ReverseResults out) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   using Block = ReverseBlock<d_k, d_v, rule, keeps>;
-  using Slots = typename Block::Slots;
-  constexpr bool trades = Slots::groups == 2;
-  if (group() == Slots::groups) {
-    if constexpr (trades) take_registers<false, 88>();
-    ChunkFeed<Slots>(layer, x, ChunkOrder::backward(layer)).run();
-  } else {
-    if constexpr (trades) take_registers<true, 208>();
-    Block(layer, out).run(behind);
-  }
+  feed_and_multiply<typename Block::Slots, 88, 208>(layer, x, ChunkOrder::backward(layer),
+                                                    [&] { Block(layer, out).run(behind); });
 #endif
 }
 

@@ -16,7 +16,7 @@
 // stays within chunks; each tensor is read once.
 #pragma once
 
-#include "sp_methods/kernels/device/delta/groups/chunk_feed.cuh"
+#include "sp_methods/kernels/device/delta/groups/chunk_slots.cuh"
 
 namespace baton {
 
