@@ -7,6 +7,7 @@
 #pragma once
 
 #include "sp_methods/kernels/device/gla/layer.cuh"
+#include "sp_methods/kernels/kept_maps.hpp"
 
 namespace baton {
 
