@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# The compiled parts of the Python package, for `./run wheel`: the harness of collective_bench with natives in Python, and
+# The compiled parts of the Python package, for `./run wheel`: the benches with natives and methods in Python, and
 # with BATON_CUDA the executors of GPUs as a library of their own, which is opened where there are NCCL and a GPU.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_STRIP_TRAILING_WHITESPACE
                 OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
 find_package(nanobind CONFIG REQUIRED)
-nanobind_add_module(_harness NB_STATIC plots/native/module.cpp plots/native/call.cpp ${native_sources})
-target_link_libraries(_harness PRIVATE harness collectives)
+file(GLOB module_sources CONFIGURE_DEPENDS plots/native/*.cpp)
+nanobind_add_module(_harness NB_STATIC ${module_sources} ${native_sources})
+target_link_libraries(_harness PRIVATE layers sp_methods harness collectives)
 install(TARGETS _harness LIBRARY DESTINATION baton COMPONENT python)
 add_custom_target(python_parts)
 add_dependencies(python_parts _harness)

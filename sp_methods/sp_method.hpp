@@ -249,6 +249,8 @@ struct SpMethod {
   /// The part that a rank has of the tensors that the forward pass keeps: `out`, `lse`, and those
   /// under `kept_prefix`. It is the rank's own share if this is null.
   std::function<TensorPart(int rank, int ranks, const LayerShape& share)> kept = nullptr;
+  /// False if the last bits of its results may differ between rounds.
+  bool is_deterministic = true;
 };
 
 /// Adds a method to the registry, before `main`. If its name is taken, or it has no claim, the

@@ -9,7 +9,7 @@ wheel() {
   (($# == 0)) || die "wheel takes --cuda or nothing, got ${*@Q}"
   steps 3
   packages
-  build cpu harness collectives # whose objects the wheel takes
+  build cpu layers sp_methods harness collectives # whose objects the wheel takes
   step "building the wheel"
   mkdir -p build/wheel
   [[ -x build/wheel/venv/bin/pip ]] || quietly wheel-venv python3 -m venv build/wheel/venv || exit 1

@@ -90,6 +90,8 @@ struct NativeCall {
   std::int64_t row = 0;
   /// Form of the scanned maps, if `native_scan` recorded it.
   MapForm form = {};
+  /// The sizes of the operands' dimensions, those that are written first; empty if nobody told.
+  std::vector<std::vector<std::int64_t>> shapes = {};
 };
 
 /// Scratch that parts of a schedule use in turn. A part gets the memory that an earlier part took
@@ -172,6 +174,10 @@ class Schedule {
   /// Records a native that scans packed maps, and tells it the form of `own`.
   void native_scan(std::string name, int blocks, const Slice& into, const Map& own,
                    Source source = Source::current());
+
+  /// Tells the native that was recorded last the sizes of its operands' dimensions, those that are
+  /// written first.
+  void shape_native(std::vector<std::vector<std::int64_t>> shapes) { natives_.back().shapes = std::move(shapes); }
 
   /// Makes steps recorded from here on start when all steps recorded before have finished. Slices
   /// express which steps *must* wait; a fence expresses a wait that a method chooses

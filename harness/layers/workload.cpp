@@ -52,10 +52,7 @@ class OperatorWorkload : public Workload {
 
   std::shared_ptr<const Workload> sized(int ranks) const override;
   std::shared_ptr<const Workload> reduced(int ranks) const override;
-  std::vector<std::string> varying_outputs() const override {
-    const bool varies = is_by_cudnn() && layer_.pass != Pass::forward && !cudnn_library().is_deterministic();
-    return varies ? std::vector<std::string>{"dq", "dk", "dv"} : std::vector<std::string>{};
-  }
+  std::vector<std::string> varying_outputs() const override;
 
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
@@ -91,6 +88,16 @@ class OperatorWorkload : public Workload {
   LayerDraw draw_;
   std::string scan_;
 };
+
+std::vector<std::string> OperatorWorkload::varying_outputs() const {
+  const bool is_varied_by_cudnn =
+      is_by_cudnn() && layer_.pass != Pass::forward && !cudnn_library().is_deterministic();
+  if (is_varied_by_cudnn) return {"dq", "dk", "dv"};
+  std::vector<std::string> all;
+  for (const TensorKind& kind : tensor_kinds())
+    if (!method_.is_deterministic) all.emplace_back(kind.name);
+  return all;
+}
 
 std::shared_ptr<const Workload> OperatorWorkload::sized(int ranks) const {
   if (!has_sequence()) return nullptr;

@@ -10,6 +10,7 @@
 #include "harness/options/checks.hpp"
 #include "harness/options/options.hpp"
 #include "harness/process/exit_codes.hpp"
+#include "harness/process/launch.hpp"
 #include "harness/process/output.hpp"
 #include "harness/process/report.hpp"
 #include "harness/process/world.hpp"
@@ -99,7 +100,8 @@ int bench(int argc, char** argv, ParseOptions parse) {
   if (!is_worker && !is_launched()) return run_launches(*options, argv);
   int code = 0;
   run_in_world(&argc, &argv, [&](const World& world) {
-    world.require(processes);
+    // A program of the user's gets a launch for each number of ranks.
+    if (!is_worker || program_launcher().empty()) world.require(processes);
     if (is_worker)
       work(*options, topology, world);
     else

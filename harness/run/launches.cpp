@@ -33,9 +33,8 @@ class LaunchLoop {
         launches_(most_asked(options)),
         channel_(folder_.path()),
         collector_(options, launches_),
-        command_(launch_command(options.processes(), options.threads(), argv)) {
+        argv_(argv) {
     write_text(channel_.messages_path(), "");
-    command_.insert(command_.end(), {"--worker", folder_.path()});
     if (is_open()) collector_.display().expect(0);
   }
 
@@ -58,6 +57,13 @@ class LaunchLoop {
  private:
   /// True if the number of launches is not known from the start.
   bool is_open() const { return options_.most_seconds > 0 || options_.stop_at > 0; }
+  /// True for a program of the user's, whose libraries may take all processes for ranks: each launch
+  /// of it runs cases of one number of ranks alone.
+  static bool is_program() { return !program_launcher().empty(); }
+  int processes_of(int index) const {
+    const Case& one = options_.cases[index];
+    return one.backend->process_per_rank ? one.ranks : 0;
+  }
   /// The launches that may run if there is time for them; with --stop-at, --launches is their most.
   static int most_asked(const Options& options) {
     const bool adds = options.stop_at > 0 && options.launches == 1 && options.most_seconds == 0;
@@ -73,7 +79,8 @@ class LaunchLoop {
   }
   /// Runs a launch until it ends well; the result is the exit code if the run is over.
   std::optional<int> complete(int launch);
-  LaunchEnd run_once();
+  bool keep_one_size(Plan& plan) const;
+  LaunchEnd run_once(int processes);
   void start_again(const LaunchEnd& end, int failed_starts);
   void pass_on(const std::string& words);
   void fail(int index, const Failure& failure);
@@ -89,7 +96,7 @@ class LaunchLoop {
   LaunchFolder folder_;
   Channel channel_;
   Collector collector_;
-  std::vector<std::string> command_;
+  char** argv_;
   std::vector<int> failed_in_a_row_;  // the cases that ended the last launches
   double heard_at_ = monotonic_seconds();
   std::string silence_;           // what is said of a launch that was ended since it said nothing
@@ -102,15 +109,18 @@ std::optional<int> LaunchLoop::complete(int launch) {
   int failed_starts = 0;
   while (true) {
     // Where the next launch may be the last one, each record says how many there are so far.
-    const Plan plan = collector_.start_launch(launch, options_.stop_at > 0 ? launch : launches_);
-    if (plan.cases.empty() && results.starts() == 1) return std::nullopt;
+    Plan plan = collector_.start_launch(launch, options_.stop_at > 0 ? launch : launches_);
+    if (plan.cases.empty() && (results.starts() == 1 || is_program())) return std::nullopt;
+    const bool is_cut = is_program() && keep_one_size(plan);
     channel_.write_plan(plan);
     const std::size_t ended_before = results.count();
-    const LaunchEnd end = run_once();
+    const LaunchEnd end = run_once(is_program() ? processes_of(plan.cases.front()) : options_.processes());
     if (reader_left()) return ExitCode::reader_left;
     require_output();
     if (end.interrupted) return interrupted();
-    if (end.exit_code == 0) return pass_on(end.launcher_words), std::nullopt;
+    if (end.exit_code == 0) pass_on(end.launcher_words);
+    if (end.exit_code == 0 && is_cut) continue;
+    if (end.exit_code == 0) return std::nullopt;
     if (end.refused()) throw UsageError(end.cause());
     const bool has_gone_on = results.count() > ended_before;
     if (const std::optional<int> index = results.running()) {
@@ -124,12 +134,20 @@ std::optional<int> LaunchLoop::complete(int launch) {
   }
 }
 
+/// Leaves the cases that need as many processes as the first one. False if these are all.
+bool LaunchLoop::keep_one_size(Plan& plan) const {
+  const int wanted = processes_of(plan.cases.front());
+  return std::erase_if(plan.cases, [&](int index) { return processes_of(index) != wanted; }) > 0;
+}
+
 /// Starts the ranks and takes their messages until they end.
-LaunchEnd LaunchLoop::run_once() {
+LaunchEnd LaunchLoop::run_once(int processes) {
   silence_.clear();
   heard_at_ = monotonic_seconds();
-  LaunchEnd end = run_launch(
-      command_, {channel_.messages_path(), [this](bool gone) { return follow(gone); }, options_.processes()});
+  std::vector<std::string> command = launch_command(processes, options_.threads(), argv_);
+  command.insert(command.end(), {"--worker", folder_.path()});
+  LaunchEnd end = run_launch(command, {channel_.messages_path(), [this](bool gone) { return follow(gone); },
+                                       is_program() ? 0 : processes});
   receive();
   collector_.display().refresh();
   collector_.display().clear();

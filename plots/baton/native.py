@@ -11,14 +11,11 @@ compares the results with a serial fold before, in and after the timed rounds, a
 
 import ast
 import operator
-import sys
 
-from baton import devices, ranks
+from baton import programs
 from baton.frames import Error
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
-
-_names = []
 
 
 def native(name, *, bytes=None, hops=None, summary="an exchange in Python", views=None):  # pylint: disable=redefined-builtin
@@ -37,57 +34,43 @@ def native(name, *, bytes=None, hops=None, summary="an exchange in Python", view
     `bytes`, sent by the rank that sends most, and `hops`, messages on the longest chain, are what you claim: numbers, or texts
     of +, -, * and // over P, the ranks, and N, the bytes of a state. With both the row has a bound. Raises Error for one alone.
     """
-    if (bytes is None) != (hops is None):
-        raise Error(f"native {name}: a bound needs bytes and hops: give both, or none")
-    counts = [None if claim is None else _count(name, claim) for claim in (bytes, hops)]
+    counts = claims(f"native {name}", bytes, hops, "PN")
 
     def add(function):
-        _harness().add_native(name, function, views, summary, *counts)
-        _names.append(name)
+        programs.harness().add_native(name, lambda call: _Exchange(function, call), views, summary, *counts)
+        programs.declared["collective"].append(name)
         return function
     return add
 
 
-def main(arguments=None):
-    """Runs collective_bench with these arguments, or those of the program, and ends the program with its exit code.
+class _Exchange:
+    """The parts of a native's routine."""
 
-    Without --collectives it runs all_scan and the natives of this program. Starts the ranks first, as start_ranks does.
-    """
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    if not any(word.split("=")[0] in ("--collectives", "--list", "--help", "--version") for word in arguments):
-        arguments += ["--collectives", ",".join(["all_scan", *_names])]
-    start_ranks(arguments)
-    if devices.missing and {"nccl", "peer"} & set(",".join(arguments).replace("=", ",").split(",")):
-        print(f"baton: executors of GPUs are not there: {devices.missing}", file=sys.stderr)
-    sys.stdout.flush()
-    sys.exit(_harness().run([sys.argv[0], *arguments]))
+    def __init__(self, function, call):
+        self.run = lambda: function(call)
+
+    def prepare(self):
+        """Has nothing to do: the function gets all that it needs."""
+
+    def finish(self):
+        """Has nothing to do: the function writes its result."""
 
 
-def start_ranks(arguments=None):
-    """Runs this program once for each rank that --ranks asks for, on this host, and ends it; returns if this is such a rank, or
-    one that torchrun or another launcher started. To be called before anything that needs the ranks, such as torch.distributed.
-    """
-    if not _harness().is_launched():
-        sys.exit(ranks.run(ranks.wanted(sys.argv[1:] if arguments is None else arguments, _harness().usable_cores())))
+def claims(what, of_bytes, of_hops, names):
+    """The functions of values by `names` that give the claimed bytes and hops; None for both without a claim."""
+    if (of_bytes is None) != (of_hops is None):
+        raise Error(f"{what}: a bound needs bytes and hops: give both, or none")
+    return [None if claim is None else _count(what, claim, names) for claim in (of_bytes, of_hops)]
 
 
-def _harness():
-    try:
-        from baton import _harness as module  # pylint: disable=import-outside-toplevel
-    except ImportError as error:
-        raise ImportError(f"natives need the compiled part of the package, which ./run wheel builds: {error}") from None
-    devices.load()
-    return module
-
-
-def _count(name, claim):
-    """A function of P and N that gives the claimed number."""
+def _count(what, claim, names):
+    """A function that takes a value for each of `names` and gives the claimed number."""
     try:
         tree = ast.parse(str(claim), mode="eval").body
-        _value(tree, {"P": 2, "N": 4})
+        _value(tree, dict.fromkeys(names, 4))
     except (SyntaxError, ValueError, ZeroDivisionError):
-        raise Error(f"native {name}: expected a number or a text of +, -, *, // over P and N, found {claim!r}") from None
-    return lambda ranks, state_bytes: _value(tree, {"P": ranks, "N": state_bytes})
+        raise Error(f"{what}: expected a number or a text of +, -, *, // over {', '.join(names)}, found {claim!r}") from None
+    return lambda *values: _value(tree, dict(zip(names, values)))
 
 
 def _value(tree, numbers):

@@ -1,27 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks of a program that no launcher started: processes of this host, which the program starts itself."""
+"""The ranks of a program in Python on this host, for a bench that starts launches: it runs this file.
+
+    python3 ranks.py COUNT PROGRAM... RANKS BENCH_ARGUMENTS... --worker FOLDER       COUNT words of the program
+
+Each rank is the program as the user started it, which finds its number in torchrun's variables and the folder in
+BATON_WORKER. What it prints goes to the standard error: the bench has the standard output for its table.
+"""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 
-MOST = 4  # ranks by default
 GRACE_SECONDS = 10  # in which the others end by themselves when one has failed
 
 
-def wanted(arguments, cores):
-    """The ranks that `--ranks` asks for at most; as many as there are `cores`, 2 to MOST, if it does not."""
-    text = ""
-    for word, then in zip(arguments, [*arguments[1:], ""]):
-        text = then if word == "--ranks" else word.removeprefix("--ranks=") if word.startswith("--ranks=") else text
-    numbers = [int(part) for part in text.split(",") if part.isdecimal()]
-    return max(numbers, default=max(2, min(MOST, cores)))
+def launcher():
+    """The words by which a bench starts the ranks of this program: their number and the bench's words follow."""
+    program = [sys.executable, *sys.orig_argv[1:]]
+    return [sys.executable, os.path.abspath(__file__), str(len(program)), *program]
 
 
-def run(size):
-    """Runs this program once for each rank, with torchrun's variables. Returns the exit code of one that failed, or 0."""
+def main(arguments):
+    """Runs the ranks and returns the exit code."""
+    words = int(arguments[0]) + 1
+    program, size, folder = arguments[1:words], int(arguments[words]), arguments[-1]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    return run(program, size, {**os.environ, "BATON_WORKER": folder})
+
+
+def run(program, size, environment):
+    """Runs the program once for each rank, alone if there are none. Returns the exit code of one that failed, or 0."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -29,14 +40,10 @@ def run(size):
               "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", 1), "BATON_LAUNCH": "tcp"}
     processes = []
     try:
-        for rank in range(size):
-            own = {name: str(value) for name, value in {**shared, "RANK": rank, "LOCAL_RANK": rank}.items()}
-            processes.append(subprocess.Popen([sys.executable, *sys.orig_argv[1:]], env={**os.environ, **own}))
+        for rank in range(max(size, 1)):
+            own = {name: str(value) for name, value in {**shared, "RANK": rank, "LOCAL_RANK": rank}.items()} if size else {}
+            processes.append(subprocess.Popen(program, env={**environment, **own}, stdout=sys.stderr))
         return first_failure(processes)
-    except KeyboardInterrupt:  # which the ranks have heard too
-        for process in processes:
-            process.wait()
-        return 130
     finally:
         for process in processes:
             process.kill()
@@ -48,6 +55,12 @@ def first_failure(processes):
     while None in (codes := [process.poll() for process in processes]) and time.monotonic() < until:
         if any(codes):
             until = min(until, time.monotonic() + GRACE_SECONDS)
-        time.sleep(0.02)
+            time.sleep(0.02)
+        else:  # asleep: the ranks are measured
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
     code = next(filter(None, codes), 0)
     return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

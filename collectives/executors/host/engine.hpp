@@ -68,6 +68,7 @@ class Engine {
   /// and the rank has `own_cores` cores for itself.
   Engine(Schedule schedule, Messages& messages, NativeRunner run_native, int own_cores, int threads);
 
+  const Schedule& schedule() const { return schedule_; }
   HostMemory& memory() { return memory_; }
   const HostMemory& memory() const { return memory_; }
 
@@ -133,6 +134,8 @@ class EngineExecutor : public Executor {
   explicit EngineExecutor(int ranks);
 
   const Team& team() const { return team_; }
+  /// The engine of this process's rank, once `prepare_engine` has made it.
+  Engine& engine() { return *engine_; }
   void prepare_engine(std::vector<Schedule> schedules, Messages& messages, NativeRunner run_native);
 
  private:

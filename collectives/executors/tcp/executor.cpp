@@ -12,39 +12,95 @@
 #include <vector>
 
 #include "collectives/executors/host/engine.hpp"
+#include "collectives/executors/routine.hpp"
 #include "collectives/executors/tcp/mesh.hpp"
-#include "collectives/executors/tcp/native.hpp"
 #include "collectives/executors/transport.hpp"
 
 namespace baton::tcp {
 namespace {
 
+/// Messages of a routine over the connections of a schedule's. A routine is the only step of its
+/// schedule, so that its messages can be numbered in the order of its calls.
+class MessagesOfRoutine : public RoutineMessages {
+ public:
+  explicit MessagesOfRoutine(Mesh& mesh) : mesh_(mesh) {}
+
+  /// Numbers messages anew, of `ranks` ranks.
+  void begin(int ranks, bool reversed) {
+    is_reversed_ = reversed;
+    sent_.assign(ranks, 0);
+    received_.assign(ranks, 0);
+  }
+  void send(std::span<const float> from, int to) override {
+    mesh_.send(0, std::as_bytes(from), home(to), sent_.at(to)++);
+    await();
+  }
+  void receive(std::span<float> into, int from) override {
+    mesh_.receive(0, std::as_writable_bytes(into), home(from), received_.at(from)++);
+    await();
+  }
+
+ private:
+  int home(int place) const { return is_reversed_ ? static_cast<int>(sent_.size()) - 1 - place : place; }
+  void await() {
+    std::vector<int> done;
+    mesh_.finish(done, true);
+  }
+
+  Mesh& mesh_;
+  bool is_reversed_ = false;
+  std::vector<int> sent_;  // messages to each place, and from it
+  std::vector<int> received_;
+};
+
 class TcpExecutor : public EngineExecutor {
  public:
-  explicit TcpExecutor(int ranks) : EngineExecutor(ranks), mesh_(team()) {}
+  explicit TcpExecutor(int ranks) : EngineExecutor(ranks), mesh_(team()), messages_(mesh_) {}
 
   Refusal unsupported(std::span<const Schedule> schedules) const override {
     for (const Schedule& schedule : schedules)
       for (const NativeCall& native : schedule.natives()) {
-        if (natives().find(native.name) == nullptr) return native.name + " is no native of tcp";
+        if (routines().find(native.name) == nullptr) return native.name + " is no native of tcp";
         if (schedule.steps().size() > 1) return native.name + " must be the only step, as a native of tcp";
       }
     return unsupported_on_host(schedules);
   }
 
   void prepare(std::vector<Schedule> schedules) override {
-    prepare_engine(std::move(schedules), mesh_,
-                   [this](const NativeCall& native, const HostOperands& operands) {
-                     Call call(mesh_, native, operands, team().rank(), team().size());
-                     natives().at(native.name)(call);
-                   });
+    turns_ = {};
+    prepare_engine(std::move(schedules), mesh_, [this](const NativeCall& native, const HostOperands&) {
+      messages_.begin(team().size(), native.reversed);
+      turns_.run();
+    });
+    const auto memory = [this](const Slice& slice) -> void* { return engine().memory().view(slice).data(); };
+    turns_ = RoutineTurns(engine().schedule(), memory, &messages_);
   }
-  void synchronise() override { mesh_.barrier(); }
+  void write(int rank, const Slice& into, std::span<const float> from) override {
+    turns_.before_write(into, engine().schedule());
+    EngineExecutor::write(rank, into, from);
+  }
+  void read(std::span<float> into, int rank, const Slice& from) const override {
+    turns_.before_read();
+    EngineExecutor::read(into, rank, from);
+  }
+  void synchronise() override {
+    if (turns_.must_prepare()) prepare_routine();
+    mesh_.barrier();
+  }
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
   ClockOffset clock_offset(int from, int to) override;
 
  private:
+  /// Lets the routine get ready for inputs that are new. Its messages are a round of their own.
+  void prepare_routine() {
+    mesh_.begin_round();
+    messages_.begin(team().size(), engine().schedule().natives()[0].reversed);
+    turns_.prepare();
+  }
+
   Mesh mesh_;
+  MessagesOfRoutine messages_;
+  RoutineTurns turns_;
   std::vector<std::byte> outgoing_;  // of the ping-pongs
   std::vector<std::byte> incoming_;
 };
@@ -99,7 +155,7 @@ const RegisteredExecutor registered{{
     .summary = "one process a rank over TCP connections, host memory",
     .process_per_rank = true,
     .make = [](int ranks) { return std::make_unique<TcpExecutor>(ranks); },
-    .runs_native = [](const std::string& name) { return natives().find(name) != nullptr; },
+    .runs_native = [](const std::string& name) { return routines().find(name) != nullptr; },
     .most_threads = 2,
 }};
 

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that declares natives or methods: the bench that it is, its ranks, and the compiled part."""
+
+import os
+import sys
+
+from baton import devices, ranks
+from baton.frames import Error
+
+# What a program runs unless it says so, beside what it declares, by the bench.
+RIVALS = {"collective": ["all_scan"], "operator": ["local", "zeco", "lasp2"]}
+SOFTMAX_RIVALS = ["ring_attention_softmax", "ulysses_softmax"]
+ANSWERED_AT_ONCE = ("--list", "--help", "--version")
+
+declared = {"collective": [], "operator": []}  # the names by bench, in the order of their declarations
+attentions = []  # of the methods
+
+
+def main(arguments=None):
+    """Runs the bench of what this program declares with these arguments, or those of the program, and ends the program with
+    its exit code: collective_bench for natives, operator_bench for methods, and the one that has --collectives or
+    --methods if there are both.
+
+    Without these two it runs what the program declares beside rivals of Baton's. Starts the ranks first, as start_ranks does.
+    """
+    start_ranks(arguments)
+    _end(arguments)
+
+
+def start_ranks(arguments=None):
+    """Returns if this is a rank: one that the bench started, or torchrun or another launcher. Else this process is the
+    bench: it starts launches of this program on this host, prints their rows, and ends.
+
+    To be called after the declarations, and before anything that needs the ranks, such as torch.distributed.
+    """
+    if not harness().is_launched() and "BATON_WORKER" not in os.environ:
+        _end(arguments)
+
+
+def harness():
+    """The compiled part of the package."""
+    try:
+        from baton import _harness as module  # pylint: disable=import-outside-toplevel
+    except ImportError as error:
+        raise ImportError(f"natives need the compiled part of the package, which ./run wheel builds: {error}") from None
+    devices.load()
+    return module
+
+
+def _end(arguments):
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    bench = _bench(arguments)
+    words = [*arguments, *_unless_given(bench, arguments)]
+    if devices.missing and {"nccl", "peer"} & set(",".join(words).replace("=", ",").split(",")):
+        print(f"baton: executors of GPUs are not there: {devices.missing}", file=sys.stderr)
+    if "BATON_WORKER" in os.environ:
+        words += ["--worker", os.environ["BATON_WORKER"]]
+    sys.stdout.flush()
+    sys.exit(harness().run(bench, [sys.argv[0], *words], ranks.launcher()))
+
+
+def _has(arguments, *flags):
+    return any(word.split("=")[0] in flags for word in arguments)
+
+
+def _bench(arguments):
+    for flag, bench in (("--collectives", "collective"), ("--methods", "operator")):
+        if _has(arguments, flag):
+            return bench
+    if declared["collective"] and declared["operator"] and not _has(arguments, *ANSWERED_AT_ONCE):
+        raise Error("this program declares natives and methods: --collectives or --methods says what to run")
+    return "operator" if declared["operator"] else "collective"
+
+
+def _unless_given(bench, arguments):
+    """The words of what to run, for arguments that do not say it."""
+    if _has(arguments, "--collectives", "--methods", *ANSWERED_AT_ONCE):
+        return []
+    if bench == "collective":
+        return ["--collectives", ",".join([*RIVALS[bench], *declared[bench]])]
+    if "softmax" in attentions:
+        return ["--methods", ",".join([*SOFTMAX_RIVALS, *declared[bench]])]
+    attention = [] if _has(arguments, "--attention") else ["--attention", attentions[0]]
+    return ["--methods", ",".join([*RIVALS[bench], *declared[bench]]), *attention]
