@@ -69,6 +69,10 @@ int possible_blocks(const Case& bench_case, int asked);
 /// "schedule", or the name of the native that the schedules call.
 std::string implementation_of(const std::vector<Schedule>& schedules);
 
+/// What a table says behind an executor of the native of this name: " native", or " Python" for a
+/// function of the user's; nothing for "schedule" or an empty name.
+std::string mark_of(const std::string& implementation);
+
 /// The cost of a case: counted from its schedules, or claimed if a native does the work. Throws
 /// ScheduleError if the schedules are wrong, or cost something else than their author claims.
 std::optional<Cost> cost_of(const Case& bench_case, int blocks, const std::vector<Schedule>& schedules);

@@ -51,9 +51,9 @@ std::string marked_name(const Row& row, Form) {
   return (row.is_simulated() ? "~" : row.is_crowded() ? "!" : "") + row_name(row.bench_case);
 }
 
-/// The executor, and the word "native" where one stood in for the schedule.
+/// The executor, and what stood in for the schedule.
 std::string run_by(const Row& row, Form) {
-  return row.bench_case.backend->name + (row.result.text("implementation") == "schedule" ? "" : " native");
+  return row.bench_case.backend->name + mark_of(row.result.text("implementation"));
 }
 
 /// The number of blocks, with * if the model chose it.

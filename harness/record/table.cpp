@@ -106,7 +106,7 @@ class Fitting {
 Columns Fitting::case_columns() const {
   Columns columns;
   const auto runs = distinct(cases_, [](const Case& c) {
-    return c.backend->name + (c.workload->native().empty() ? "" : " native");
+    return c.backend->name + mark_of(c.workload->native());
   });
   const Column run_by = column("executor");
   if (!is_simulated_ && runs.size() > 1) columns.push_back(run_by.of_width(-width_of(runs, run_by.title)));

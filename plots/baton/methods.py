@@ -16,7 +16,6 @@ from baton.frames import Error
 from baton.native import claims
 
 PASSES = ("forward", "backward")
-NOT_INPUTS = ("d_o",)
 
 
 def method(name, *, attention="linear", backward=None, layout="contiguous", bytes=None, hops=None,  # pylint: disable=redefined-builtin
@@ -50,7 +49,8 @@ def method(name, *, attention="linear", backward=None, layout="contiguous", byte
             return kind(name, Layer(call), function, backward)
 
         try:
-            programs.harness().add_method(make, views, name, summary, words, layout, deterministic, *counts)
+            programs.harness().add_method(make, views, name, summary, words, layout, backward is not None,
+                                          deterministic, *counts)
         except RuntimeError as error:  # of the harness, such as an unknown word
             raise Error(str(error)) from None
         programs.declared["operator"].append(name)
@@ -93,8 +93,6 @@ class _ByFunctions:
     def __init__(self, name, layer, forward, backward):
         self.name, self.layer, self.forward, self.backward = name, layer, forward, backward
         self.results = {}
-        if layer.runs("backward") and backward is None:
-            raise Error(f"method {name} has no backward pass; --pass forward times its forward pass")
 
     def prepare(self):
         """A backward pass is timed on a forward pass that ran before."""
@@ -109,9 +107,15 @@ class _ByFunctions:
             self.keep(self.backward(self.layer))
 
     def keep(self, gradients):
+        """Takes the gradients that a backward function returned: by name, in the order of the inputs, or none."""
         names = [f"d{name}" for name in self.layer.inputs()]
-        if not isinstance(gradients, dict):
-            gradients = names and dict(zip(names, gradients or [None] * len(names), strict=True))
+        if gradients is None:
+            return
+        if not isinstance(gradients, dict) and len(gradients) == len(names):
+            gradients = dict(zip(names, gradients))
+        if not isinstance(gradients, dict) or set(gradients) - set(names):
+            found = ", ".join(gradients) if isinstance(gradients, dict) else len(gradients)
+            raise Error(f"method {self.name}: expected the gradients {', '.join(names)}, found {found}")
         self.results |= gradients
 
     def finish(self):

@@ -7,6 +7,7 @@ Each rank is the program as the user started it, which finds its number in torch
 BATON_WORKER. What it prints goes to the standard error: the bench has the standard output for its table.
 """
 
+import json
 import os
 import signal
 import socket
@@ -28,11 +29,12 @@ def main(arguments):
     words = int(arguments[0]) + 1
     program, size, folder = arguments[1:words], int(arguments[words]), arguments[-1]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    return run(program, size, {**os.environ, "BATON_WORKER": folder})
+    return run(program, size, {**os.environ, "BATON_WORKER": folder}, os.path.join(folder, "messages"))
 
 
-def run(program, size, environment):
-    """Runs the program once for each rank, alone if there are none. Returns the exit code of one that failed, or 0."""
+def run(program, size, environment, messages):
+    """Runs the program once for each rank, alone if there are none. Returns the exit code of one that failed, or 0, and
+    reports a rank that a signal ended to the file of `messages`."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -43,17 +45,28 @@ def run(program, size, environment):
         for rank in range(max(size, 1)):
             own = {name: str(value) for name, value in {**shared, "RANK": rank, "LOCAL_RANK": rank}.items()} if size else {}
             processes.append(subprocess.Popen(program, env={**environment, **own}, stdout=sys.stderr))
-        return first_failure(processes)
+        return first_failure(processes, lambda rank, code: report(messages, rank, code))
     finally:
         for process in processes:
             process.kill()
 
 
-def first_failure(processes):
-    """Waits for all of them, or until GRACE_SECONDS after one has failed. Returns the exit code of the lowest rank that has."""
+def report(messages, rank, code):
+    """Tells the bench of a rank that died, in the words of its own reports."""
+    if code < 0:
+        said = {"what": "", "rank": rank, "text": f"died of {signal.Signals(-code).name}"}
+        with open(messages, "a", encoding="utf-8") as file:
+            file.write(json.dumps(said, separators=(",", ":")) + "\n")
+
+
+def first_failure(processes, tell):
+    """Waits for all of them, or until GRACE_SECONDS after one has failed. Returns the exit code of the lowest rank that has,
+    and tells the rank and the code of the first one."""
     until = float("inf")
     while None in (codes := [process.poll() for process in processes]) and time.monotonic() < until:
         if any(codes):
+            if until == float("inf"):
+                tell(*next((rank, code) for rank, code in enumerate(codes) if code))
             until = min(until, time.monotonic() + GRACE_SECONDS)
             time.sleep(0.02)
         else:  # asleep: the ranks are measured

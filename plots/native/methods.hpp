@@ -21,6 +21,8 @@ struct PythonMethod {
   std::vector<std::string> attentions;
   /// How the tokens lie on the ranks: contiguous, zigzag or striped.
   std::string layout;
+  /// False if only its forward pass can run.
+  bool has_backward = true;
   /// True if the bits of its results are the same in every round.
   bool is_deterministic = true;
   /// What the method claims of a pass; nothing if it does not know. A size is a name and a number,
