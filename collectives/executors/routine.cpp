@@ -3,9 +3,18 @@
 
 namespace baton {
 
-RoutineTurns::RoutineTurns(const Schedule& schedule, const std::function<void*(const Slice&)>& memory,
-                           RoutineMessages* messages) {
-  if (schedule.natives().empty()) return;
+// In a source, so that all libraries of a process share it.
+Registry<MakeRoutine>& routines() {
+  static Registry<MakeRoutine> all("native in Python");
+  return all;
+}
+
+bool has_routine(const Schedule& schedule) {
+  return schedule.steps().size() == 1 && schedule.natives().size() == 1 &&
+         routines().find(schedule.natives()[0].name) != nullptr;
+}
+
+RoutineCall routine_call(const Schedule& schedule, const std::function<void*(const Slice&)>& memory) {
   const NativeCall& native = schedule.natives()[0];
   const Step& step = schedule.steps()[0];
   const int home = schedule.home_rank(), ranks = schedule.ranks();
@@ -13,8 +22,7 @@ RoutineTurns::RoutineTurns(const Schedule& schedule, const std::function<void*(c
                    .ranks = ranks,
                    .reversed = native.reversed,
                    .row = native.row,
-                   .form = native.form,
-                   .messages = messages};
+                   .form = native.form};
   auto shape = native.shapes.begin();
   const auto operand = [&](const Slice& slice) {
     const std::vector<std::int64_t> sizes = native.shapes.empty() ? std::vector{slice.count} : *shape++;
@@ -22,7 +30,7 @@ RoutineTurns::RoutineTurns(const Schedule& schedule, const std::function<void*(c
   };
   for (const Slice& slice : step.writes) call.writes.push_back(operand(slice));
   for (const Slice& slice : step.reads) call.reads.push_back(operand(slice));
-  routine_ = routines().at(native.name)(call);
+  return call;
 }
 
 }  // namespace baton

@@ -70,18 +70,23 @@ class Routine {
 using MakeRoutine = std::function<std::unique_ptr<Routine>(const RoutineCall&)>;
 
 /// The routines that were added, by the name of their native.
-inline Registry<MakeRoutine>& routines() {
-  static Registry<MakeRoutine> all("native in Python");
-  return all;
-}
+Registry<MakeRoutine>& routines();
+
+/// True if the only step of a schedule is a native that a routine runs.
+bool has_routine(const Schedule& schedule);
+
+/// What a rank's routine is called with, but for what the executor adds. `memory` gives the memory
+/// of a slice of `schedule`, which must have a routine.
+RoutineCall routine_call(const Schedule& schedule, const std::function<void*(const Slice&)>& memory);
 
 /// Calls the parts of a rank's routine in their order. Empty turns do nothing.
 class RoutineTurns {
  public:
-  /// Makes the routine that `schedule` consists of, if it does. `memory` gives the memory of a slice.
-  RoutineTurns(const Schedule& schedule, const std::function<void*(const Slice&)>& memory,
-               RoutineMessages* messages);
   RoutineTurns() = default;
+  /// Makes the routine of `schedule`, which must have one.
+  RoutineTurns(const Schedule& schedule, const RoutineCall& call)
+      : routine_(routines().at(schedule.natives()[0].name)(call)) {}
+  explicit operator bool() const { return routine_ != nullptr; }
 
   /// To be called before a slice is written.
   void before_write(const Slice& into, const Schedule& schedule) {
@@ -100,6 +105,7 @@ class RoutineTurns {
     is_prepared_ = true;
   }
   void run() {
+    if (!is_prepared_) prepare();
     is_finished_ = false;
     routine_->run();
   }

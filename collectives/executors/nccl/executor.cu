@@ -9,6 +9,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "collectives/executors/device_names.hpp"
 #include "collectives/executors/nccl/plan.hpp"
 #include "collectives/executors/nccl/round.cuh"
+#include "collectives/executors/routine.hpp"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
@@ -28,14 +30,14 @@ namespace {
 NcclMemory memory_for(const Schedule& schedule) {
   NcclMemory most = NcclMemory::plain;
   for (const NativeCall& native : schedule.natives())
-    most = std::max(most, nccl_natives().at(native.name).memory);
+    if (!has_routine(schedule)) most = std::max(most, nccl_natives().at(native.name).memory);
   return most;
 }
 
 /// True if a native of `schedule` is a collective of NCCL rather than a group of messages.
 bool calls_collectives(const Schedule& schedule) {
   const auto& natives = schedule.natives();
-  return std::any_of(natives.begin(), natives.end(),
+  return !has_routine(schedule) && std::any_of(natives.begin(), natives.end(),
                      [](const NativeCall& native) { return !nccl_natives().at(native.name).is_of_messages; });
 }
 
@@ -56,6 +58,12 @@ class NcclExecutor : public CudaExecutor {
 
   Refusal unsupported(std::span<const Schedule> schedules) const override;
   void prepare(std::vector<Schedule> schedules) override;
+  void write(int rank, const Slice& into, std::span<const float> from) override;
+  void scatter(int rank, const Slice& into, std::int64_t stride, float value) override;
+  void read(std::span<float> into, int rank, const Slice& from) const override;
+  std::uint64_t checksum(int rank, std::span<const Slice> slices) const override;
+  void synchronise() override;
+  double run() override;
   double one_way_seconds(std::int64_t bytes, int from, int to) override;
   bool groups_messages() const override { return true; }
   std::vector<std::pair<std::string, std::string>> facts() const override;
@@ -65,6 +73,8 @@ class NcclExecutor : public CudaExecutor {
   std::size_t held_bytes(const Schedule& schedule) const override;
 
  private:
+  void prepare_routine(const Schedule& schedule);
+  void wait_for_routine() const;
   Connection& connection_of_natives(NcclMemory memory);
   void* arena_for(const Schedule& schedule);
   void* window_of(Connection& connection, const std::vector<Schedule>& schedules);
@@ -77,6 +87,8 @@ class NcclExecutor : public CudaExecutor {
   std::unique_ptr<Connection> messages_;
   std::unique_ptr<Connection> natives_;
   std::unique_ptr<Connection> copy_engines_;
+  Schedule schedule_{0, 1};  // of the routine, if there is one
+  RoutineTurns turns_;
   mutable std::optional<std::string> lacks_windows_;  // set when a native first asks for one
   std::unique_ptr<NcclBytes> arena_;                  // of buffers that lie in no window
   Stopwatch ping_pong_;
@@ -87,7 +99,8 @@ Refusal NcclExecutor::unsupported(std::span<const Schedule> schedules) const {
   Refusal refusal;  // of this rank alone: below, all ranks agree
   for (const Schedule& schedule : schedules) {
     for (const NativeCall& native : schedule.natives())
-      if (nccl_natives().find(native.name) == nullptr) return native.name + " is no native of nccl";
+      if (nccl_natives().find(native.name) == nullptr && !has_routine(schedule))
+        return native.name + " is no native of nccl";
     if (!refusal) refusal = lacks_device_body(schedule);
   }
   if (!refusal) refusal = lacks_memory(schedules);
@@ -123,7 +136,9 @@ std::string NcclExecutor::try_window() const {
 }
 
 void NcclExecutor::prepare(std::vector<Schedule> schedules) {
+  turns_ = {};
   drop_prepared();
+  if (has_routine(schedules[ranks().rank()])) return prepare_routine(schedules[ranks().rank()]);
   const NcclMemory need = memory_for(schedules[0]);
   Connection& natives = std::any_of(schedules.begin(), schedules.end(), calls_collectives)
                             ? connection_of_natives(need)
@@ -136,6 +151,77 @@ void NcclExecutor::prepare(std::vector<Schedule> schedules) {
   auto round = std::make_unique<NcclRound>(std::move(mine), groups, *memory, messages_->comm.get(),
                                            natives.comm.get());
   take_prepared(std::move(memory), std::move(round));
+}
+
+/// A routine's messages are its own, so it needs no communicator.
+void NcclExecutor::prepare_routine(const Schedule& schedule) {
+  schedule_ = schedule;
+  auto memory = std::make_unique<DeviceMemory>(schedule, arena_for(schedule));
+  RoutineCall call = routine_call(schedule, [&](const Slice& slice) { return memory->at(slice); });
+  call.stream = main_stream();
+  cuda(cudaGetDevice(&call.device));
+  turns_ = RoutineTurns(schedule, call);
+  auto round = std::make_unique<NcclRound>(schedule, *memory, turns_);
+  take_prepared(std::move(memory), std::move(round));
+}
+
+void NcclExecutor::write(int rank, const Slice& into, std::span<const float> from) {
+  if (turns_) {
+    turns_.before_write(into, schedule_);
+    wait_for_routine();
+  }
+  CudaExecutor::write(rank, into, from);
+}
+
+void NcclExecutor::scatter(int rank, const Slice& into, std::int64_t stride, float value) {
+  if (turns_) {
+    turns_.before_write(into, schedule_);
+    wait_for_routine();
+  }
+  CudaExecutor::scatter(rank, into, stride, value);
+}
+
+void NcclExecutor::read(std::span<float> into, int rank, const Slice& from) const {
+  if (turns_) {
+    turns_.before_read();
+    wait_for_routine();
+  }
+  CudaExecutor::read(into, rank, from);
+}
+
+std::uint64_t NcclExecutor::checksum(int rank, std::span<const Slice> slices) const {
+  if (turns_) {
+    turns_.before_read();
+    wait_for_routine();
+  }
+  return CudaExecutor::checksum(rank, slices);
+}
+
+void NcclExecutor::synchronise() {
+  if (turns_.must_prepare()) {
+    turns_.prepare();
+    wait_for_routine();
+  }
+  CudaExecutor::synchronise();
+}
+
+/// Waits for what the routine has queued outside of rounds.
+void NcclExecutor::wait_for_routine() const { cuda(cudaStreamSynchronize(main_stream())); }
+
+double NcclExecutor::run() {
+  const double seconds = CudaExecutor::run();
+  if (!turns_) return seconds;
+  constexpr double most = 1e-4;  // seconds of an idle device's answer, with a margin
+  const double ended = monotonic_seconds();
+  cuda(cudaDeviceSynchronize());
+  if (const double late = monotonic_seconds() - ended; late > most) {
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "its work goes on for %.2f ms after the stream of the call has ended: queue it on that stream",
+                  late * 1e3);
+    throw SystemError(text);
+  }
+  return seconds;
 }
 
 Connection& NcclExecutor::connection_of_natives(NcclMemory memory) {
@@ -205,7 +291,10 @@ const RegisteredExecutor registered{{
     .make = [](int ranks) { return std::make_unique<NcclExecutor>(ranks); },
     .lacks = lacks_a_gpu_each,
     .tensors = Dtype::bf16,
-    .runs_native = [](const std::string& name) { return nccl_natives().find(name) != nullptr; },
+    .runs_native =
+        [](const std::string& name) {
+          return nccl_natives().find(name) != nullptr || routines().find(name) != nullptr;
+        },
 }};
 
 }  // namespace

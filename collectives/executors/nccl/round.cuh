@@ -19,6 +19,7 @@
 #include "collectives/executors/cuda/nccl_library.cuh"
 #include "collectives/executors/cuda/steps.cuh"
 #include "collectives/executors/nccl/plan.hpp"
+#include "collectives/executors/routine.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/registry.hpp"
 #include "collectives/schedule/schedule.hpp"
@@ -83,6 +84,11 @@ class NcclRound : public Round {
   /// messages and the natives must outlive the round.
   NcclRound(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory,
             ncclComm_t messages, ncclComm_t natives);
+  /// A round of a routine, which must outlive it.
+  NcclRound(Schedule schedule, const DeviceMemory& memory, RoutineTurns& turns)
+      : NcclRound(std::move(schedule), {-1}, memory, nullptr, nullptr) {
+    turns_ = &turns;
+  }
 
   int endless_wait_for(int rank) const override;  // NCCL's kernels have no time limit
 
@@ -94,6 +100,7 @@ class NcclRound : public Round {
   ncclComm_t messages_;
   ncclComm_t natives_;
   std::vector<DeviceOperands> operands_;  // of each step
+  RoutineTurns* turns_ = nullptr;         // of the routine, if the schedule has one
 };
 
 inline NcclRound::NcclRound(Schedule schedule, const std::vector<int>& groups, const DeviceMemory& memory,
@@ -126,6 +133,7 @@ inline void NcclRound::enqueue_messages(const std::vector<int>& group, cudaStrea
 }
 
 inline void NcclRound::enqueue_native(int index, cudaStream_t stream) const {
+  if (turns_ != nullptr) return turns_->run();
   const NativeCall& native = schedule().natives()[schedule().steps()[index].body];
   const int home = schedule().home_rank(), ranks = schedule().ranks();
   nccl_natives()

@@ -72,8 +72,11 @@ class TcpExecutor : public EngineExecutor {
       messages_.begin(team().size(), native.reversed);
       turns_.run();
     });
-    const auto memory = [this](const Slice& slice) -> void* { return engine().memory().view(slice).data(); };
-    turns_ = RoutineTurns(engine().schedule(), memory, &messages_);
+    if (!has_routine(engine().schedule())) return;
+    RoutineCall call = routine_call(engine().schedule(),
+                                    [this](const Slice& slice) { return engine().memory().view(slice).data(); });
+    call.messages = &messages_;
+    turns_ = RoutineTurns(engine().schedule(), call);
   }
   void write(int rank, const Slice& into, std::span<const float> from) override {
     turns_.before_write(into, engine().schedule());
