@@ -72,6 +72,10 @@ using MakeRoutine = std::function<std::unique_ptr<Routine>(const RoutineCall&)>;
 /// The routines that were added, by the name of their native.
 Registry<MakeRoutine>& routines();
 
+/// Measures the seconds that the call of a routine takes whose function does nothing; null where
+/// there are no routines.
+std::function<double()>& empty_call_seconds();
+
 /// True if the only step of a schedule is a native that a routine runs.
 bool has_routine(const Schedule& schedule);
 

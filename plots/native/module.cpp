@@ -133,6 +133,7 @@ NB_MODULE(_harness, m) {
   m.def("add_method", baton::add_method_of, nb::arg("make"), nb::arg("converts").none(), nb::arg("name"),
         nb::arg("summary"), nb::arg("attentions"), nb::arg("layout"), nb::arg("has_backward"), nb::arg("is_deterministic"),
         nb::arg("bytes").none(), nb::arg("hops").none());
+  m.def("measure_empty_calls", baton::measure_empty_calls, nb::arg("parts"));
   m.def("run", baton::run, nb::arg("bench"), nb::arg("words"), nb::arg("launcher"));
   m.def("is_launched", [] { return baton::is_launched(); });
   m.def("usable_cores", [] { return baton::usable_cores().count(); });

@@ -7,8 +7,10 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "collectives/executors/routine.hpp"
+#include "collectives/executors/timing.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "plots/native/call.hpp"
 
@@ -61,7 +63,7 @@ class PythonRoutine : public Routine {
   void run() override { call(run_); }
   void finish() override { call(finish_); }
 
- private:
+  /// Calls a part. Throws SystemError with what it raised.
   static void call(const nb::object& part) {
     const nb::gil_scoped_acquire lock;
     try {
@@ -71,6 +73,7 @@ class PythonRoutine : public Routine {
     }
   }
 
+ private:
   nb::object prepare_, run_, finish_;
 };
 
@@ -83,6 +86,20 @@ void add_routine(const std::string& name, const nb::callable& make, const nb::ob
   routines().add(name, [kept](const RoutineCall& call) {
     return std::make_unique<PythonRoutine>(kept->first, kept->second, call);
   });
+}
+
+void measure_empty_calls(const nb::object& parts) {
+  const auto* const kept = new nb::object(parts.attr("run"));  // never given back, as the others
+  empty_call_seconds() = [kept] {
+    constexpr int calls = 501;
+    std::vector<double> seconds(calls);
+    for (double& one : seconds) {
+      const double start = monotonic_seconds();
+      PythonRoutine::call(*kept);
+      one = monotonic_seconds() - start;
+    }
+    return median(seconds);
+  };
 }
 
 }  // namespace baton

@@ -12,4 +12,7 @@ namespace baton {
 /// `run` and `finish`. `converts` makes its views, or is none. Throws UsageError if the name is taken.
 void add_routine(const std::string& name, const nanobind::callable& make, const nanobind::object& converts);
 
+/// Measures calls of the `run` of `parts`, which does nothing, for `empty_call_seconds`.
+void measure_empty_calls(const nanobind::object& parts);
+
 }  // namespace baton

@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel that `./run wheel` left, in a bare virtual environment: wheel_test.py FOLDER_OF_THE_WHEEL"""
 
-import os
 import pathlib
 import re
 import subprocess
-import sys
-import tempfile
-import unittest
 
+import wheels
 from harness.process.torchrun_like import start
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-WHEELS = sorted(pathlib.Path(sys.argv[1]).glob("baton_bench-*.whl"), key=os.path.getmtime)
-BUILDER = os.path.join(sys.argv[1], "venv/bin/python")  # the Python that the wheel is for
 TEXT = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 WRONG = """
 import baton
@@ -37,23 +32,7 @@ baton.main()
 """
 
 
-class Wheel(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
-        cls.python = f"{cls.folder.name}/venv/bin/python"
-        subprocess.run([BUILDER if os.path.exists(BUILDER) else sys.executable, "-m", "venv", f"{cls.folder.name}/venv"], check=True)
-        cls.install("--no-index", "--no-deps", WHEELS[-1])
-        cls.has_numpy = cls.install("--quiet", "numpy", check=False).returncode == 0
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    @classmethod
-    def install(cls, *words, check=True):
-        return subprocess.run([cls.python, "-m", "pip", "install", *words], check=check, capture_output=True)
-
+class Wheel(wheels.Installed):
     def in_venv(self, program, *words):
         return subprocess.run([self.python, "-I", "-c", program, *map(str, words)], cwd=self.folder.name, capture_output=True,
                               text=True, check=False)
@@ -120,7 +99,4 @@ class Wheel(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not WHEELS:
-        print("no wheel here: ./run wheel makes one")
-        sys.exit(0)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    wheels.main()

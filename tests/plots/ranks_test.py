@@ -1,47 +1,81 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program starts its own ranks: their variables, their number, and the code that it ends with."""
+"""The ranks of a program: their variables, their number, what is told of one that dies, and the code that they end with."""
 
+import json
 import os
+import signal
 import subprocess
+import sys
 import unittest
 
 from baton import ranks
-from plots.example import python
+from plots.example import InFolder
 
 PROGRAM = """
 import os, sys, time
-from baton import ranks
-ranks.GRACE_SECONDS = 0.5
-if "RANK" not in os.environ:
-    sys.exit(ranks.run(ranks.wanted(sys.argv[1:], 2)))
-sys.stdout.write(f"{os.environ['RANK']} of {os.environ['WORLD_SIZE']} {sys.argv[1:]}\\n")
+own = os.environ.get("RANK")
+sys.stdout.write(f"{own} of {os.environ.get('WORLD_SIZE')} {os.environ['BATON_WORKER']} {os.environ.get('BATON_LAUNCH')}\\n")
 sys.stdout.flush()
-if "fail" in sys.argv:
-    sys.exit(7) if os.environ["RANK"] == "1" else None
+if own == "1" and "fail" in sys.argv:
+    sys.exit(7)
+if own == "1" and "die" in sys.argv:
+    os.abort()
+if {"fail", "die", "wait"} & set(sys.argv):
     time.sleep(600)
 """
 
 
-def run(*words):
-    """(lines in order, exit code) of the program."""
-    free = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
-    done = subprocess.run(python(PROGRAM, *words), env=free, capture_output=True, text=True, check=False)
-    return sorted(done.stdout.splitlines()), done.returncode
+class Ranks(InFolder):
+    def start(self, size, *words):
+        """Starts so many ranks of the program, which end two seconds after one has failed."""
+        free = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "BATON_LAUNCH")}
+        launcher = f"import sys; sys.path.insert(0, {os.path.dirname(ranks.__file__)!r}); import ranks; ranks.GRACE_SECONDS = 2; " \
+                   "sys.exit(ranks.main(sys.argv[1:]))"
+        program = [sys.executable, "-c", PROGRAM, *words]
+        command = [sys.executable, "-c", launcher, str(len(program)), *program, str(size), "--ranks", "8", "--worker", self.folder]
+        return subprocess.Popen(command, env=free, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
+    def run_ranks(self, size, *words):
+        """(lines on the standard error in order, exit code); nothing may be on the standard output."""
+        process = self.start(size, *words)
+        out, told = process.communicate(timeout=60)
+        self.assertEqual(out, "")
+        return sorted(told.splitlines()), process.returncode
 
-class Ranks(unittest.TestCase):
-    def test_each_has_its_number_and_all_arguments(self):
-        self.assertEqual(run("--ranks", "3"), ([f"{rank} of 3 ['--ranks', '3']" for rank in range(3)], 0))
+    def reports(self):
+        path = self.folder / "messages"
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    def test_each_has_its_number_and_the_folder_of_the_bench(self):
+        told, code = self.run_ranks(3)
+        self.assertEqual((told, code), ([f"{rank} of 3 {self.folder} tcp" for rank in range(3)], 0))
+        self.assertEqual(self.reports(), [])
 
-    def test_the_most_of_a_list_is_started_else_as_many_as_there_are_cores(self):
-        self.assertEqual(ranks.wanted(["--ranks", "2,8,4"], 2), 8)
-        self.assertEqual(ranks.wanted(["-b", "1M", "--ranks=2"], 4), 2)
-        for words in ([], ["--ranks", "x"], ["--ranks"]):
-            self.assertEqual([ranks.wanted(words, cores) for cores in (1, 3, 64)], [2, 3, 4])
+    def test_a_program_without_ranks_runs_alone(self):
+        self.assertEqual(self.run_ranks(0), ([f"None of None {self.folder} None"], 0))
 
     def test_one_that_fails_ends_the_others_and_its_code_is_reported(self):
-        ranks_before, code = run("--ranks", "2", "fail")
-        self.assertEqual((len(ranks_before), code), (2, 7))
+        told, code = self.run_ranks(2, "fail")
+        self.assertEqual((len(told), code, self.reports()), (2, 7, []))
+
+    def test_the_signal_that_ends_one_is_told(self):
+        _, code = self.run_ranks(2, "die")
+        self.assertEqual(code, 128 + signal.SIGABRT)
+        self.assertEqual(self.reports(), [{"what": "", "rank": 1, "text": "died of SIGABRT"}])
+
+    def test_none_is_left_when_the_launcher_is_ended(self):
+        process = self.start(2, "wait")
+        lines = [process.stderr.readline() for _ in range(2)]
+        self.assertEqual(len(lines), 2)
+        process.terminate()
+        process.stderr.read()  # until no rank holds it open
+        self.assertEqual(process.wait(), 128 + signal.SIGTERM)
+        process.stdout.close()
+        process.stderr.close()
+
+    def test_the_words_that_start_them_have_the_program_as_the_user_started_it(self):
+        words = ranks.launcher()
+        self.assertEqual(words[3:], [sys.executable, *sys.orig_argv[1:]])
+        self.assertEqual(int(words[2]), len(words[3:]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which bench a program that declares natives or methods is, and what it runs unless it says so."""
+
+import unittest
+from unittest import mock
+
+import baton
+from baton import programs
+
+
+def declared(natives=(), methods=(), attentions=()):
+    return mock.patch.multiple(programs, declared={"collective": list(natives), "operator": list(methods)},
+                               attentions=list(attentions))
+
+
+class Bench(unittest.TestCase):
+    def test_it_is_that_of_what_is_declared_or_asked_for(self):
+        for natives, methods, words, bench in (
+                (["n"], [], [], "collective"), ([], ["m"], [], "operator"), (["n"], ["m"], ["--methods", "m"], "operator"),
+                (["n"], ["m"], ["--collectives=n"], "collective"), ([], [], [], "collective"), (["n"], ["m"], ["--help"], "operator")):
+            with declared(natives, methods):
+                self.assertEqual(programs._bench(words), bench)  # pylint: disable=protected-access
+
+    def test_of_natives_and_methods_one_must_be_chosen(self):
+        with declared(["n"], ["m"]), self.assertRaisesRegex(baton.Error, "--collectives or --methods says what to run"):
+            programs._bench(["--ranks", "2"])  # pylint: disable=protected-access
+
+
+class Words(unittest.TestCase):
+    def words(self, bench, *given):
+        return programs._unless_given(bench, list(given))  # pylint: disable=protected-access
+
+    def test_rivals_of_ours_stand_beside_what_is_declared(self):
+        with declared(["n"]):
+            self.assertEqual(self.words("collective", "-b", "1M"), ["--collectives", "all_scan,n"])
+        with declared(methods=["m", "m2"], attentions=["gdn", "linear"]):
+            self.assertEqual(self.words("operator"), ["--methods", "local,zeco,lasp2,m,m2", "--attention", "gdn"])
+            self.assertEqual(self.words("operator", "--attention=linear"), ["--methods", "local,zeco,lasp2,m,m2"])
+        with declared(methods=["m"], attentions=["softmax"]):
+            self.assertEqual(self.words("operator"), ["--methods", "ring_attention_softmax,ulysses_softmax,m"])
+
+    def test_what_the_user_says_is_all(self):
+        with declared(methods=["m"], attentions=["gdn"]):
+            for given in (["--methods", "m"], ["--list"], ["--version"]):
+                self.assertEqual(self.words("operator", *given), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
