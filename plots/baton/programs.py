@@ -2,6 +2,8 @@
 """A program that declares natives or methods: the bench that it is, its ranks, and the compiled part."""
 
 import os
+import pathlib
+import re
 import sys
 
 from baton import devices, ranks
@@ -39,12 +41,25 @@ def start_ranks(arguments=None):
 
 def harness():
     """The compiled part of the package."""
+    lacking = _instructions_lacking()
+    if lacking:
+        raise ImportError(f"this package was built for a processor that has {', '.join(lacking)}, and this one lacks them: "
+                          "build it here by ./run wheel")
     try:
         from baton import _harness as module  # pylint: disable=import-outside-toplevel
     except ImportError as error:
         raise ImportError(f"natives need the compiled part of the package, which ./run wheel builds: {error}") from None
     devices.load()
     return module
+
+
+def _instructions_lacking(needed=pathlib.Path(__file__).with_name("instructions.txt"), processor=pathlib.Path("/proc/cpuinfo")):
+    """The instructions that the compiled part has and this processor lacks."""
+    if not needed.exists() or not processor.exists():
+        return []
+    flags = re.search(r"^flags\s*:(.*)$", processor.read_text(encoding="utf-8"), re.MULTILINE)
+    has = flags[1].replace("_", "").split() if flags else []
+    return [word for word in needed.read_text(encoding="utf-8").split(";") if word and word not in has]
 
 
 def _end(arguments):

@@ -6,6 +6,7 @@ The Python is the one in PATH, or that of BATON_TORCH_PYTHON. It must have torch
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,8 @@ for record in baton.read("records.jsonl"):
     print(record["name"], record["ranks"], record.get("wrong"), "seconds" in record)
 """
 SHORT = ["--heads", "2", "-n", "10", "-w", "2", "-J", "records.jsonl"]
+SMALL = ["--tokens", "40", "--d-k", "8", "--d-v", "8"]
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone")
 
 
 def python(*words, **options):
@@ -46,10 +49,10 @@ class Torch(unittest.TestCase):
             raise unittest.SkipTest("the wheel is for another Python")
         assert installed.returncode == 0, installed.stderr
 
-    def rows(self, ranks, example, *words, launcher=None):
+    def rows(self, ranks, example, *words, launcher=None, lines=26):
         """What is recorded of each row of an example, which starts its ranks itself if there is no launcher."""
         path = ROOT / "docs/examples" / example
-        self.assertLessEqual(len([line for line in path.read_text().splitlines() if line]), 26)
+        self.assertLessEqual(len([line for line in path.read_text().splitlines() if line]), lines)
         environment = {**os.environ, "PYTHONPATH": self.package, "OMP_NUM_THREADS": "1"}
         command = [*launcher, "--nproc-per-node", ranks, path] if launcher else [path, "--ranks", ranks]
         done = python(*command, *SHORT, *words, env=environment, cwd=self.folder.name, timeout=240)
@@ -58,21 +61,46 @@ class Torch(unittest.TestCase):
         os.remove(f"{self.folder.name}/records.jsonl")
         return told.stdout.splitlines(), done.stdout
 
-    def assert_timed(self, found, names, ranks):
-        self.assertEqual(sorted(found[0]), sorted(f"{name} {ranks} 0 True" for name in names), found[1])
+    def assert_timed(self, found, names, *ranks, passes=1):
+        self.assertEqual(sorted(found[0]), sorted(passes * [f"{name} {count} 0 True" for name in names for count in ranks]), found[1])
 
     def test_numpy(self):
         self.assert_timed(self.rows(2, "numpy_chain.py"), ("all_scan", "my_scan"), 2)
 
     def test_gloo_under_torchrun(self):
-        found = self.rows(2, "torch_gloo.py", launcher=("-m", "torch.distributed.run", "--standalone"))
+        found = self.rows(2, "torch_gloo.py", launcher=TORCHRUN)
         self.assert_timed(found, ("all_scan", "gloo_chain", "torch_gather"), 2)
 
     def test_gloo_and_functional_collectives(self):
-        self.assert_timed(self.rows(3, "torch_gloo.py"), ("all_scan", "gloo_chain", "torch_gather"), 3)
+        self.assert_timed(self.rows("2,3", "torch_gloo.py"), ("all_scan", "gloo_chain", "torch_gather"), 2, 3)
 
     def test_ranks_of_torch_where_the_scan_runs_against_them(self):
         self.assert_timed(self.rows(3, "torch_gloo.py", "--direction", "reverse"), ("all_scan", "gloo_chain", "torch_gather"), 3)
+
+    def test_gathered_keys_and_values_by_autograd(self):
+        names = ("ring_attention_softmax", "ulysses_softmax", "torch_gather_kv")
+        found = self.rows("2,4", "torch_gather_kv.py", *SMALL, "--heads", "4", "--pass", "all", lines=31)
+        self.assert_timed(found, names, 2, 4, passes=3)
+        self.assert_timed(self.rows(2, "torch_gather_kv.py", *SMALL, launcher=TORCHRUN, lines=31), names, 2)
+
+    def test_gathered_states_by_autograd(self):
+        found = self.rows("2,4", "torch_gather_states.py", *SMALL, "--pass", "all", lines=45)
+        self.assert_timed(found, ("local", "zeco", "lasp2", "torch_gather_states"), 2, 4, passes=3)
+
+    def test_a_chain_of_states_by_a_backward_function(self):
+        found = self.rows("2,4", "torch_delta_chain.py", *SMALL, "--pass", "all", lines=50)
+        self.assert_timed(found, ("local", "zeco", "lasp2", "torch_delta_chain"), 2, 4, passes=3)
+
+    def test_the_page_shows_the_example_and_what_it_prints(self):
+        page = (ROOT / "docs/python.md").read_text(encoding="utf-8")
+        example = (ROOT / "docs/examples/torch_gather_kv.py").read_text(encoding="utf-8")
+        self.assertIn(f"```python\n{example[example.index('import torch'):]}```", page)
+        command, = re.findall(r"^    python3 docs/examples/torch_gather_kv.py (.*)$", page, re.MULTILINE)
+        shown = page[page.index("printed by that command"):].split("\n\n")[1].splitlines()
+        _, printed = self.rows(2, "torch_gather_kv.py", *command.split()[2:], lines=31)
+        table = [line for line in printed.splitlines() if not line.startswith("#")]
+        words = lambda lines: sorted(" ".join(re.findall(r"[a-z_A-Z]+", line)) for line in lines)  # all but the numbers
+        self.assertEqual(words(line[4:] for line in shown if not line.startswith("    #")), words(table))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from unittest import mock
 
 import baton
 from baton import programs
+from plots.example import InFolder
 
 
 def declared(natives=(), methods=(), attentions=()):
@@ -24,6 +25,21 @@ class Bench(unittest.TestCase):
     def test_of_natives_and_methods_one_must_be_chosen(self):
         with declared(["n"], ["m"]), self.assertRaisesRegex(baton.Error, "--collectives or --methods says what to run"):
             programs._bench(["--ranks", "2"])  # pylint: disable=protected-access
+
+
+class Instructions(InFolder):
+    def lacking(self, needed, flags):
+        for name, text in (("needed", needed), ("processor", f"vendor_id : X\nflags\t\t: {flags}\nbugs : none\n")):
+            (self.folder / name).write_text(text, encoding="utf-8")
+        return programs._instructions_lacking(self.folder / "needed", self.folder / "processor")  # pylint: disable=protected-access
+
+    def test_those_of_the_build_must_be_there(self):
+        self.assertEqual(self.lacking("avx2;avx512vnni;fma", "fpu fma avx avx2 avx512f avx512_vnni"), [])
+        self.assertEqual(self.lacking("avx2;avx512vnni;fma", "fpu fma avx avx2"), ["avx512vnni"])
+        self.assertEqual(self.lacking("", "fpu"), [])
+
+    def test_a_package_without_a_list_runs_anywhere(self):
+        self.assertEqual(programs._instructions_lacking(self.folder / "none"), [])  # pylint: disable=protected-access
 
 
 class Words(unittest.TestCase):

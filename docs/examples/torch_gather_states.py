@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gated linear attention whose states torch gathers over gloo: python3 torch_gather.py --ranks 4 --tokens 1K"""
+"""Gated linear attention whose states torch gathers over gloo: python3 torch_gather_states.py --ranks 4 --tokens 1K"""
 
 import torch
 import torch.distributed as dist
@@ -30,8 +30,8 @@ def attend(q, k, v, g, state):  # [tokens, heads, d], and the state [heads, d_k,
     return torch.cat(out) * q.shape[-1] ** -0.5, state
 
 
-@baton.method("torch_gather", attention="linear", backward="autograd", summary="states gathered by torch over gloo")
-def torch_gather(layer):
+@baton.method("torch_gather_states", attention="linear", backward="autograd", summary="states gathered by torch over gloo")
+def torch_gather_states(layer):
     q, k, v, g = layer.q, layer.k, layer.v, layer.g.expand_as(layer.k)
     before = torch.zeros(k.shape[1], k.shape[2], v.shape[2])
     maps = Gather.apply(torch.cat([g.sum(0).exp()[..., None], attend(q, k, v, g, before)[1]], -1))

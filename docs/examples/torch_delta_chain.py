@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gated delta rule, its state handed from rank to rank by torch: python3 torch_chain.py --ranks 4 --tokens 256"""
+"""The gated delta rule, its state handed from rank to rank by torch: python3 torch_delta_chain.py --ranks 4 --tokens 256"""
 
 import torch
 import torch.distributed as dist
@@ -39,7 +39,7 @@ def backward(layer):
     return gradients
 
 
-baton.method("torch_chain", attention="gdn", backward=backward, views=torch.from_dlpack, bytes="N", hops="P-1",
+baton.method("torch_delta_chain", attention="gdn", backward=backward, views=torch.from_dlpack, bytes="N", hops="P-1",
              summary="a chain of states by torch over gloo")(forward)
 baton.start_ranks()
 dist.init_process_group("gloo")
