@@ -34,7 +34,7 @@ Schedule schedule_of(const std::string& name, bool reversed = false) {
   return s;
 }
 
-class Turns : public ::testing::Test {
+class Routines : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     routines().add("noting", [](const RoutineCall& call) {
@@ -51,7 +51,7 @@ class Turns : public ::testing::Test {
   }
 };
 
-TEST_F(Turns, PrepareAfterInputsAndFinishBeforeResultsAreSeen) {
+TEST_F(Routines, PrepareAfterInputsAndFinishBeforeResultsAreSeen) {
   const Schedule s = schedule_of("noting");
   const Slice q = s.buffer("q"), o = s.buffer("o");
   RoutineTurns turns = turns_of(s);
@@ -74,7 +74,7 @@ TEST_F(Turns, PrepareAfterInputsAndFinishBeforeResultsAreSeen) {
   EXPECT_EQ(noted, "prfrfpr") << "a round over new inputs is never without its preparation";
 }
 
-TEST_F(Turns, OfSchedulesWithoutARoutineDoNothing) {
+TEST_F(Routines, OfSchedulesWithoutARoutineDoNothing) {
   RoutineTurns none;
   EXPECT_FALSE(none);
   EXPECT_FALSE(none.must_prepare());
@@ -87,7 +87,7 @@ TEST_F(Turns, OfSchedulesWithoutARoutineDoNothing) {
   EXPECT_FALSE(has_routine(two)) << "its messages are numbered as if it were alone";
 }
 
-TEST_F(Turns, CallHasOperandsWithTheirShapes) {
+TEST_F(Routines, CallHasOperandsWithTheirShapes) {
   Schedule s = schedule_of("noting");
   s.shape_native({{1, 2, 3}, {3, 2, 1}, {2, 2}});
   turns_of(s);
@@ -101,7 +101,7 @@ TEST_F(Turns, CallHasOperandsWithTheirShapes) {
   EXPECT_EQ(last_call.reads[1].shape, std::vector<std::int64_t>{4}) << "flat where nobody told";
 }
 
-TEST_F(Turns, PlacesCountInScanOrder) {
+TEST_F(Routines, PlacesCountInScanOrder) {
   turns_of(schedule_of("noting"));
   EXPECT_EQ(last_call.rank, 1);
   EXPECT_EQ(last_call.home(2), 2);
