@@ -10,6 +10,7 @@ output and every gradient with the token recurrence in float64 before, in and af
 """
 
 import contextlib
+import importlib.util
 import types
 
 from baton import programs
@@ -20,7 +21,7 @@ PASSES = ("forward", "backward")
 
 
 def method(name, *, attention="linear", backward=None, layout="contiguous", bytes=None, hops=None,  # pylint: disable=redefined-builtin
-           summary="a method in Python", views=None, deterministic=True):
+           summary="a method in Python", views=None, deterministic=True, needs=(), most_ranks=None):
     """A decorator that makes a function a sequence-parallel method, called `name` on the command line.
 
     The function gets a `Layer` with this rank's tensors of f32, or of bf16 on GPUs, and returns `o` [tokens, heads, d_v], or
@@ -32,7 +33,8 @@ def method(name, *, attention="linear", backward=None, layout="contiguous", byte
     keeps in `layer.saved` is there for it. `layout` says which tokens a rank has: contiguous, zigzag or striped.
 
     `views` makes the tensors of objects with __dlpack__, such as torch.from_dlpack, which "autograd" takes by itself; without
-    it they are NumPy arrays. `deterministic=False` allows the last bits of results to differ from round to round.
+    it they are NumPy arrays. `deterministic=False` allows the last bits of results to differ from round to round. The row is
+    skipped with that reason where one of the modules `needs` is not installed, and at more than `most_ranks` ranks.
 
     `bytes`, sent by the rank that sends most, and `hops`, messages on the longest chain, are what you claim for a forward
     pass, or {"forward": .., "backward": ..}: numbers, or texts of +, -, * and // over P, the ranks, N, the bytes of a rank's
@@ -50,15 +52,26 @@ def method(name, *, attention="linear", backward=None, layout="contiguous", byte
             return kind(name, Layer(call), function, backward)
 
         try:
-            programs.harness().add_method(make, views, name, summary, words, layout, backward is not None,
-                                          deterministic, *counts)
+            programs.harness().add_method(make, views, name, summary, words, layout, _lacking(needs), most_ranks or 0,
+                                          backward is not None, deterministic, *counts)
         except RuntimeError as error:  # of the harness, such as an unknown word
             raise Error(str(error)) from None
         programs.harness().measure_empty_calls(_empty())
-        programs.declared["operator"].append(name)
-        programs.attentions.extend(words)
+        programs.methods[name] = words
         return function
     return add
+
+
+def _lacking(modules):
+    """Why a method that needs these modules cannot run; empty if it can."""
+    for module in [modules] if isinstance(modules, str) else modules:
+        try:
+            found = importlib.util.find_spec(module)
+        except ModuleNotFoundError:  # a package around it
+            found = None
+        if found is None:
+            return f"this Python has no module {module}"
+    return ""
 
 
 class Layer:

@@ -38,7 +38,7 @@ def native(name, *, bytes=None, hops=None, summary="an exchange in Python", view
 
     def add(function):
         programs.harness().add_native(name, lambda call: _Exchange(function, call), views, summary, *counts)
-        programs.declared["collective"].append(name)
+        programs.natives.append(name)
         return function
     return add
 

@@ -9,13 +9,14 @@ import sys
 from baton import devices, ranks
 from baton.frames import Error
 
-# What a program runs unless it says so, beside what it declares, by the bench.
-RIVALS = {"collective": ["all_scan"], "operator": ["local", "zeco", "lasp2"]}
-SOFTMAX_RIVALS = ["ring_attention_softmax", "ulysses_softmax"]
+# What a program runs beside what it declares unless it says so: of scans, linear and softmax attention.
+RIVALS = ["all_scan"]
+RIVALS_OF_LINEAR = ["local", "zeco", "lasp2"]
+RIVALS_OF_SOFTMAX = ["ring_attention_softmax", "ulysses_softmax"]
 ANSWERED_AT_ONCE = ("--list", "--help", "--version")
 
-declared = {"collective": [], "operator": []}  # the names by bench, in the order of their declarations
-attentions = []  # of the methods
+natives = []  # their names, in the order of their declarations
+methods = {}  # the words of their attentions by their names
 
 
 def main(arguments=None):
@@ -82,9 +83,9 @@ def _bench(arguments):
     for flag, bench in (("--collectives", "collective"), ("--methods", "operator")):
         if _has(arguments, flag):
             return bench
-    if declared["collective"] and declared["operator"] and not _has(arguments, *ANSWERED_AT_ONCE):
+    if natives and methods and not _has(arguments, *ANSWERED_AT_ONCE):
         raise Error("this program declares natives and methods: --collectives or --methods says what to run")
-    return "operator" if declared["operator"] else "collective"
+    return "operator" if methods else "collective"
 
 
 def _unless_given(bench, arguments):
@@ -92,8 +93,21 @@ def _unless_given(bench, arguments):
     if _has(arguments, "--collectives", "--methods", *ANSWERED_AT_ONCE):
         return []
     if bench == "collective":
-        return ["--collectives", ",".join([*RIVALS[bench], *declared[bench]])]
-    if "softmax" in attentions:
-        return ["--methods", ",".join([*SOFTMAX_RIVALS, *declared[bench]])]
-    attention = [] if _has(arguments, "--attention") else ["--attention", attentions[0]]
-    return ["--methods", ",".join([*RIVALS[bench], *declared[bench]]), *attention]
+        return ["--collectives", ",".join([*RIVALS, *natives])]
+    given = _value(arguments, "--attention")
+    asked = given.split(",") if given else next(iter(methods.values()))[:1]
+    names = [name for name, words in methods.items() if set(words) & set(asked)] or list(methods)
+    if asked == ["softmax"]:
+        return ["--methods", ",".join([*RIVALS_OF_SOFTMAX, *names])]
+    attention = [] if given else ["--attention", *asked]
+    return ["--methods", ",".join([*RIVALS_OF_LINEAR, *names]), *attention]
+
+
+def _value(arguments, flag):
+    """What follows a flag; empty if the arguments lack it."""
+    for word, then in zip(arguments, [*arguments[1:], ""]):
+        if word == flag:
+            return then
+        if word.startswith(f"{flag}="):
+            return word.removeprefix(f"{flag}=")
+    return ""

@@ -47,7 +47,7 @@ void build(Schedule& s, const std::string& name, const Layer& layer, const Layer
   s.shape_native(std::move(shapes));
 }
 
-Refusal unsupported(const PythonMethod& method, const Layer& layer) {
+Refusal unsupported(const PythonMethod& method, const Layer& layer, int ranks) {
   const std::vector<std::string>& attentions = method.attentions;
   const std::string found = attention_name(Attention::linear, layer.rule, layer.share.gate);
   if (layer.mode != Mode::overlapped) return "a method in Python runs as it is written";
@@ -55,6 +55,9 @@ Refusal unsupported(const PythonMethod& method, const Layer& layer) {
   if (layer.mask.kind != MaskKind::causal) return "a method in Python has the causal mask";
   if (attentions.front() != "softmax" && std::ranges::find(attentions, found) == attentions.end())
     return "it computes " + attentions.front() + ", not " + found;
+  if (!method.lacks.empty()) return method.lacks;
+  if (method.most_ranks > 0 && ranks > method.most_ranks)
+    return "it takes at most " + std::to_string(method.most_ranks) + (method.most_ranks == 1 ? " rank" : " ranks");
   if (!method.has_backward && layer.pass != Pass::forward)
     return "it has no backward pass; --pass forward times the forward pass";
   return {};
@@ -99,7 +102,7 @@ void add_method(const PythonMethod& method) {
       .build = [kept](Schedule& s, const Layer& layer,
                       const LayerTensors& x) { build(s, kept->name, layer, x); },
       .claim = [kept](const Layer& layer, const Split& split) { return claim_of(*kept, layer, split); },
-      .unsupported = [kept](const Layer& layer, int) { return unsupported(*kept, layer); },
+      .unsupported = [kept](const Layer& layer, int ranks) { return unsupported(*kept, layer, ranks); },
       .layout = value_of(layouts, method.layout, method.name),
       .is_deterministic = method.is_deterministic,
   });

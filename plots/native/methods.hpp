@@ -21,6 +21,10 @@ struct PythonMethod {
   std::vector<std::string> attentions;
   /// How the tokens lie on the ranks: contiguous, zigzag or striped.
   std::string layout;
+  /// Why no layer can run here, such as a library that is not installed; else empty.
+  std::string lacks;
+  /// The most ranks that it takes; 0 for any number.
+  int most_ranks = 0;
   /// False if only its forward pass can run.
   bool has_backward = true;
   /// True if the bits of its results are the same in every round.

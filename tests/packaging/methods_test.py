@@ -78,6 +78,13 @@ class Methods(wheels.Installed):
             _, done = self.rows("--ranks", "2", "--methods", "numpy_chain", *words, fault=fault)
             self.assertIn(f"skipped: {said}", " ".join(done.stdout.split()))
 
+    def test_what_it_needs_and_does_not_find_is_the_reason_of_a_skipped_row(self):
+        for words, said in (("needs='none_such'", "this Python has no module none_such"), ("most_ranks=1", "it takes at most 1 rank")):
+            done = self.run_program("-c", f"import baton; baton.method('one', {words})(print); baton.main()", "--ranks", "2",
+                                    "--pass", "forward", *SMALL)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"skipped: {said}", " ".join(done.stdout.split()))
+
     def test_what_is_declared_wrongly_ends_in_one_line(self):
         for line, said in (("baton.method('one', attention='gnd')(print)", "unknown word 'gnd'; known: deltanet, gdn"),
                            ("baton.method('one', layout='zig')(print)", "unknown word 'zig'; known: contiguous"),

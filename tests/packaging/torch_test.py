@@ -7,6 +7,7 @@ The Python is the one in PATH, or that of BATON_TORCH_PYTHON. It must have torch
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,25 @@ class Torch(unittest.TestCase):
     def test_a_chain_of_states_by_a_backward_function(self):
         found = self.rows("2,4", "torch_delta_chain.py", *SMALL, "--pass", "all", lines=50)
         self.assert_timed(found, ("local", "zeco", "lasp2", "torch_delta_chain"), 2, 4, passes=3)
+
+    def test_an_all_to_all_of_heads(self):
+        found = self.rows("2", "adapters/torch_all_to_all.py", *SMALL, "--pass", "all", lines=40)
+        self.assert_timed(found, ("ring_attention_softmax", "ulysses_softmax", "torch_all_to_all"), 2, passes=3)
+
+    def test_flash_linear_attention_by_a_stand_in(self):
+        """The order of inputs, their shapes and types, the scale and the context of several ranks are the adapter's."""
+        stand_in = pathlib.Path(self.package) / "fla"
+        stand_in.mkdir()
+        self.addCleanup(shutil.rmtree, stand_in)
+        (stand_in / "__init__.py").write_text((ROOT / "tests/packaging/fla_stub.py").read_text(encoding="utf-8"), encoding="utf-8")
+        for attention, name, ranks in (("gdn", "chunk_gated_delta_rule", (1, 2)), ("kda", "chunk_kda", (1, 2)),
+                                       ("rwkv7", "chunk_rwkv7", (1, 2)), ("linear", "chunk_gla", (1,))):
+            found = self.rows(",".join(map(str, ranks)), "adapters/fla_layers.py", *SMALL, "--attention", attention, lines=40)
+            self.assert_timed(found, ("local", "zeco", "lasp2", name), *ranks)
+
+    def test_what_is_not_installed_is_a_skipped_row(self):
+        _, printed = self.rows(1, "adapters/fla_layers.py", *SMALL, "--attention", "gdn", lines=40)
+        self.assertIn("skipped: this Python has no module fla", " ".join(printed.split()))
 
     def test_the_page_shows_the_example_and_what_it_prints(self):
         page = (ROOT / "docs/python.md").read_text(encoding="utf-8")

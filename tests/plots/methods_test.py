@@ -5,7 +5,7 @@ import types
 import unittest
 
 import baton
-from baton.methods import Layer, _ByFunctions, _claims_of_passes
+from baton.methods import Layer, _ByFunctions, _claims_of_passes, _lacking
 
 SIZES = [("P", 4), ("N", 100), ("Q", 10), ("K", 20), ("V", 30), ("O", 40)]
 
@@ -93,6 +93,14 @@ class Parts(unittest.TestCase):
             with self.assertRaisesRegex(baton.Error, f"method one: {said}"):
                 parts.run()
                 parts.finish()
+
+
+class Needs(unittest.TestCase):
+    def test_the_first_module_that_is_missing_is_named(self):
+        for modules in ("none_such", ("json", "none_such.part"), ["json", "json.none_such"]):
+            self.assertRegex(_lacking(modules), "^this Python has no module .*none_such")
+        for modules in ((), "json", ("json", "json.decoder")):
+            self.assertEqual(_lacking(modules), "")
 
 
 class Inputs(unittest.TestCase):

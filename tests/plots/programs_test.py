@@ -9,21 +9,20 @@ from baton import programs
 from plots.example import InFolder
 
 
-def declared(natives=(), methods=(), attentions=()):
-    return mock.patch.multiple(programs, declared={"collective": list(natives), "operator": list(methods)},
-                               attentions=list(attentions))
+def declared(natives=(), methods=None):
+    return mock.patch.multiple(programs, natives=list(natives), methods=methods or {})
 
 
 class Bench(unittest.TestCase):
     def test_it_is_that_of_what_is_declared_or_asked_for(self):
         for natives, methods, words, bench in (
-                (["n"], [], [], "collective"), ([], ["m"], [], "operator"), (["n"], ["m"], ["--methods", "m"], "operator"),
-                (["n"], ["m"], ["--collectives=n"], "collective"), ([], [], [], "collective"), (["n"], ["m"], ["--help"], "operator")):
-            with declared(natives, methods):
+                (["n"], "", [], "collective"), ([], "m", [], "operator"), (["n"], "m", ["--methods", "m"], "operator"),
+                (["n"], "m", ["--collectives=n"], "collective"), ([], "", [], "collective"), (["n"], "m", ["--help"], "operator")):
+            with declared(natives, {name: ["gdn"] for name in methods}):
                 self.assertEqual(programs._bench(words), bench)  # pylint: disable=protected-access
 
     def test_of_natives_and_methods_one_must_be_chosen(self):
-        with declared(["n"], ["m"]), self.assertRaisesRegex(baton.Error, "--collectives or --methods says what to run"):
+        with declared(["n"], {"m": ["gdn"]}), self.assertRaisesRegex(baton.Error, "--collectives or --methods says what to run"):
             programs._bench(["--ranks", "2"])  # pylint: disable=protected-access
 
 
@@ -49,14 +48,15 @@ class Words(unittest.TestCase):
     def test_rivals_of_ours_stand_beside_what_is_declared(self):
         with declared(["n"]):
             self.assertEqual(self.words("collective", "-b", "1M"), ["--collectives", "all_scan,n"])
-        with declared(methods=["m", "m2"], attentions=["gdn", "linear"]):
-            self.assertEqual(self.words("operator"), ["--methods", "local,zeco,lasp2,m,m2", "--attention", "gdn"])
+        with declared(methods={"m": ["gdn", "linear"], "m2": ["linear"], "m3": ["softmax"]}):
+            self.assertEqual(self.words("operator"), ["--methods", "local,zeco,lasp2,m", "--attention", "gdn"])
             self.assertEqual(self.words("operator", "--attention=linear"), ["--methods", "local,zeco,lasp2,m,m2"])
-        with declared(methods=["m"], attentions=["softmax"]):
+            self.assertEqual(self.words("operator", "--attention", "linear,gdn"), ["--methods", "local,zeco,lasp2,m,m2"])
+        with declared(methods={"m": ["softmax"], "m2": ["gdn"]}):
             self.assertEqual(self.words("operator"), ["--methods", "ring_attention_softmax,ulysses_softmax,m"])
 
     def test_what_the_user_says_is_all(self):
-        with declared(methods=["m"], attentions=["gdn"]):
+        with declared(methods={"m": ["gdn"]}):
             for given in (["--methods", "m"], ["--list"], ["--version"]):
                 self.assertEqual(self.words("operator", *given), [])
 
