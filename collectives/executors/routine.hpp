@@ -51,7 +51,8 @@ struct RoutineCall {
   MapForm form = {};
   /// The executor's messages; null if it has none for routines.
   RoutineMessages* messages = nullptr;
-  /// The CUDA stream that takes the routine's work, and the number of its device; null on processors.
+  /// The CUDA stream that takes the routine's work, and the number of its device; null on
+  /// processors.
   void* stream = nullptr;
   int device = 0;
 

@@ -64,14 +64,12 @@ struct Step {
   /// Index into `Schedule::regions`: the embedded collective that recorded the step, 0 for the
   /// outermost.
   int region = 0;
-  /// The operator of a combine step.
-  Combine combine = {};
+  Combine combine = {};  ///< The operator of a combine step.
   std::vector<Slice> writes;
   std::vector<Slice> reads;
   /// Earlier steps of this rank that must have finished, ascending.
   std::vector<int> waits_for;
-  /// The line of the algorithm that recorded the step.
-  std::source_location source;
+  std::source_location source;  ///< The line of the algorithm that recorded the step.
 
   bool is_message() const { return verb == Verb::send || verb == Verb::recv; }
   /// Floating-point operations of a combine step.
@@ -84,12 +82,10 @@ struct Step {
 struct NativeCall {
   std::string name;
   int blocks = 1;
-  /// True when the native must run in reverse rank order.
-  bool reversed = false;
+  bool reversed = false;  ///< True when the native must run in reverse rank order.
   /// Number of elements of a row of the scanned maps; 0 unless `native_scan` recorded it.
   std::int64_t row = 0;
-  /// Form of the scanned maps, if `native_scan` recorded it.
-  MapForm form = {};
+  MapForm form = {};  ///< Form of the scanned maps, if `native_scan` recorded it.
   /// The sizes of the operands' dimensions, those that are written first; empty if nobody told.
   std::vector<std::vector<std::int64_t>> shapes = {};
 };
@@ -175,10 +171,8 @@ class Schedule {
   void native_scan(std::string name, int blocks, const Slice& into, const Map& own,
                    Source source = Source::current());
 
-  /// Tells the native that was recorded last the sizes of its operands' dimensions, those that are
-  /// written first.
-  void shape_native(std::vector<std::vector<std::int64_t>> shapes) { natives_.back().shapes = std::move(shapes); }
-
+  /// Tells the native that was recorded last the sizes of its operands' dimensions.
+  void shape_native(std::vector<std::vector<std::int64_t>> all) { natives_.back().shapes = std::move(all); }
   /// Makes steps recorded from here on start when all steps recorded before have finished. Slices
   /// express which steps *must* wait; a fence expresses a wait that a method chooses
   /// (docs/decisions/0006).

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "collectives/executors/routine.hpp"
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/cases/memory.hpp"
@@ -62,11 +61,6 @@ std::string implementation_of(const std::vector<Schedule>& schedules) {
   for (const Schedule& schedule : schedules)
     for (const NativeCall& native : schedule.natives()) return native.name;
   return "schedule";
-}
-
-std::string mark_of(const std::string& implementation) {
-  if (implementation.empty() || implementation == "schedule") return "";
-  return routines().find(implementation) == nullptr ? " native" : " Python";
 }
 
 std::optional<Cost> cost_of(const Case& bench_case, int blocks, const std::vector<Schedule>& schedules) {

@@ -62,16 +62,15 @@ struct Case {
   std::string contest() const;
 };
 
+/// The number of processes that a case needs; 0 if it runs in one that has no launcher.
+inline int processes_of(const Case& one) { return one.backend->process_per_rank ? one.ranks : 0; }
+
 /// The number of blocks that `bench_case` can run with if `asked` for: at most one for each row of
 /// its state.
 int possible_blocks(const Case& bench_case, int asked);
 
 /// "schedule", or the name of the native that the schedules call.
 std::string implementation_of(const std::vector<Schedule>& schedules);
-
-/// What a table says behind an executor of the native of this name: " native", or " Python" for a
-/// function of the user's; nothing for "schedule" or an empty name.
-std::string mark_of(const std::string& implementation);
 
 /// The cost of a case: counted from its schedules, or claimed if a native does the work. Throws
 /// ScheduleError if the schedules are wrong, or cost something else than their author claims.

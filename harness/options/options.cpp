@@ -9,8 +9,7 @@ namespace baton {
 
 int Options::processes() const {
   int most = 0;
-  for (const Case& bench_case : cases)
-    if (bench_case.backend->process_per_rank) most = std::max(most, bench_case.ranks);
+  for (const Case& bench_case : cases) most = std::max(most, processes_of(bench_case));
   return dry_run ? 0 : most;
 }
 

@@ -25,6 +25,7 @@
 #include "collectives/schedule/errors.hpp"
 #include "harness/process/error_lines.hpp"
 #include "harness/process/obstacles.hpp"
+#include "harness/process/program_launcher.hpp"
 #include "harness/process/started_ranks.hpp"
 #include "harness/process/surroundings.hpp"
 #include "harness/process/world.hpp"
@@ -169,19 +170,10 @@ int watch(pid_t launcher, int errors, ErrorLines& lines, StartedRanks& ranks, co
 
 }  // namespace
 
-std::vector<std::string>& program_launcher() {
-  static std::vector<std::string> words;
-  return words;
-}
-
 std::vector<std::string> launch_command(int processes, int threads, char** argv) {
-  std::vector<std::string> command = program_launcher();
   leave_surroundings();
-  if (!command.empty()) {
-    command.push_back(std::to_string(processes));
-    for (char** argument = argv + 1; *argument != nullptr; ++argument) command.emplace_back(*argument);
-    return command;
-  }
+  std::vector<std::string> command = program_command(processes, argv);
+  if (!command.empty()) return command;
   if (processes > 0) {
     for (char** argument = argv + 1; *argument != nullptr; ++argument)
       if (*argument == std::string_view(":"))

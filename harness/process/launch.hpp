@@ -11,14 +11,10 @@
 
 namespace baton {
 
-/// The words that start the ranks of a launch where this program is no executable of its own, such
-/// as one in Python: the number of ranks and the arguments follow them. Empty for mpiexec.
-std::vector<std::string>& program_launcher();
-
 /// The command that starts `processes` ranks of this program under mpiexec, or the program alone
 /// for 0, with the arguments `argv[1]` and on. It allows root and more processes than cores, and
-/// binds each process to `threads` cores if there are enough. A `program_launcher` takes the place
-/// of mpiexec and of the program.
+/// binds each process to `threads` cores if there are enough. Where there is one, it is the
+/// `program_command`.
 std::vector<std::string> launch_command(int processes, int threads, char** argv);
 
 /// How a launch ended.

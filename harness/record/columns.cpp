@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "harness/record/cells.hpp"
+#include "harness/record/mark.hpp"
 #include "harness/record/row.hpp"
 
 namespace baton {

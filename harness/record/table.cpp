@@ -12,6 +12,7 @@
 #include <span>
 
 #include "harness/record/cells.hpp"
+#include "harness/record/mark.hpp"
 #include "harness/record/row.hpp"
 
 namespace baton {
@@ -105,9 +106,8 @@ class Fitting {
 
 Columns Fitting::case_columns() const {
   Columns columns;
-  const auto runs = distinct(cases_, [](const Case& c) {
-    return c.backend->name + mark_of(c.workload->native());
-  });
+  const auto runs =
+      distinct(cases_, [](const Case& c) { return c.backend->name + mark_of(c.workload->native()); });
   const Column run_by = column("executor");
   if (!is_simulated_ && runs.size() > 1) columns.push_back(run_by.of_width(-width_of(runs, run_by.title)));
   columns.push_back(fitted(column("ranks"), [](const Case& c) { return fmt::format("{}", c.ranks); }));

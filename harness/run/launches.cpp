@@ -15,6 +15,7 @@
 #include "harness/process/launch.hpp"
 #include "harness/process/obstacles.hpp"
 #include "harness/process/output.hpp"
+#include "harness/process/program_launcher.hpp"
 #include "harness/process/shared_folder.hpp"
 #include "harness/process/world.hpp"
 #include "harness/run/channel.hpp"
@@ -57,13 +58,10 @@ class LaunchLoop {
  private:
   /// True if the number of launches is not known from the start.
   bool is_open() const { return options_.most_seconds > 0 || options_.stop_at > 0; }
-  /// True for a program of the user's, whose libraries may take all processes for ranks: each launch
-  /// of it runs cases of one number of ranks alone.
+  /// True for a program of the user's, whose libraries may take all processes for ranks. The cases
+  /// of each number of ranks have launches of their own then.
   static bool is_program() { return !program_launcher().empty(); }
-  int processes_of(int index) const {
-    const Case& one = options_.cases[index];
-    return one.backend->process_per_rank ? one.ranks : 0;
-  }
+  int processes_of(int index) const { return baton::processes_of(options_.cases[index]); }
   /// The launches that may run if there is time for them; with --stop-at, --launches is their most.
   static int most_asked(const Options& options) {
     const bool adds = options.stop_at > 0 && options.launches == 1 && options.most_seconds == 0;
@@ -79,7 +77,6 @@ class LaunchLoop {
   }
   /// Runs a launch until it ends well; the result is the exit code if the run is over.
   std::optional<int> complete(int launch);
-  bool keep_one_size(Plan& plan) const;
   LaunchEnd run_once(int processes);
   void start_again(const LaunchEnd& end, int failed_starts);
   void pass_on(const std::string& words);
@@ -111,15 +108,16 @@ std::optional<int> LaunchLoop::complete(int launch) {
     // Where the next launch may be the last one, each record says how many there are so far.
     Plan plan = collector_.start_launch(launch, options_.stop_at > 0 ? launch : launches_);
     if (plan.cases.empty() && (results.starts() == 1 || is_program())) return std::nullopt;
-    const bool is_cut = is_program() && keep_one_size(plan);
+    const int processes = is_program() ? processes_of(plan.cases.front()) : options_.processes();
+    if (is_program()) std::erase_if(plan.cases, [&](int index) { return processes_of(index) != processes; });
     channel_.write_plan(plan);
     const std::size_t ended_before = results.count();
-    const LaunchEnd end = run_once(is_program() ? processes_of(plan.cases.front()) : options_.processes());
+    const LaunchEnd end = run_once(processes);
     if (reader_left()) return ExitCode::reader_left;
     require_output();
     if (end.interrupted) return interrupted();
     if (end.exit_code == 0) pass_on(end.launcher_words);
-    if (end.exit_code == 0 && is_cut) continue;
+    if (end.exit_code == 0 && is_program()) continue;  // with the next number of ranks
     if (end.exit_code == 0) return std::nullopt;
     if (end.refused()) throw UsageError(end.cause());
     const bool has_gone_on = results.count() > ended_before;
@@ -132,12 +130,6 @@ std::optional<int> LaunchLoop::complete(int launch) {
       start_again(end, failed_starts);
     }
   }
-}
-
-/// Leaves the cases that need as many processes as the first one. False if these are all.
-bool LaunchLoop::keep_one_size(Plan& plan) const {
-  const int wanted = processes_of(plan.cases.front());
-  return std::erase_if(plan.cases, [&](int index) { return processes_of(index) != wanted; }) > 0;
 }
 
 /// Starts the ranks and takes their messages until they end.

@@ -23,4 +23,8 @@ struct RankLinks {
 /// null for processors.
 std::string link_lines(const std::string& name, int ranks, const Device* device, const RankLinks& links);
 
+/// One line with what a call of an empty function in Python takes, measured now; empty where the
+/// program has none.
+std::string line_of_empty_calls();
+
 }  // namespace baton

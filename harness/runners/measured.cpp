@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 
-#include "collectives/executors/routine.hpp"
 #include "harness/cases/matrices.hpp"
 #include "harness/cases/memory.hpp"
 #include "harness/cases/verify.hpp"
@@ -115,10 +114,8 @@ class MeasuredRunner : public CaseRunner {
 };
 
 std::string MeasuredRunner::description() const {
-  std::string lines = link_lines(name_, ranks_, executor_->device(), {alpha_beta_, start_skew_, hosts_});
-  if (empty_call_seconds())
-    lines += fmt::format("# a call of an empty function in Python takes {:.2f} us\n", empty_call_seconds()() * 1e6);
-  return lines;
+  return link_lines(name_, ranks_, executor_->device(), {alpha_beta_, start_skew_, hosts_}) +
+         line_of_empty_calls();
 }
 
 Refusal MeasuredRunner::unsupported_cadence(Cadence cadence) const {

@@ -13,8 +13,8 @@
 """
 
 from baton.frames import Error, Records, read
-from baton.methods import method
-from baton.native import native
-from baton.programs import main, start_ranks
+from baton.own.methods import method
+from baton.own.native import native
+from baton.own.start import main, start_ranks
 
 __all__ = ["Error", "Records", "main", "method", "native", "read", "start_ranks"]

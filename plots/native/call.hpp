@@ -17,7 +17,8 @@ namespace baton {
 /// They are NumPy arrays, or what `converts` makes of objects with `__dlpack__`.
 class Call {
  public:
-  Call(RoutineCall given, nanobind::object converts) : given_(std::move(given)), converts_(std::move(converts)) {}
+  Call(RoutineCall given, nanobind::object converts)
+      : given_(std::move(given)), converts_(std::move(converts)) {}
 
   int rank() const { return given_.rank; }
   int ranks() const { return given_.ranks; }

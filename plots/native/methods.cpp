@@ -23,7 +23,8 @@ const std::map<std::string, Rule> rules{{"linear", Rule::decay},
 
 /// The value of a word. Throws UsageError if there is none.
 template <class Value>
-Value value_of(const std::map<std::string, Value>& words, const std::string& word, const std::string& method) {
+Value value_of(const std::map<std::string, Value>& words, const std::string& word,
+               const std::string& method) {
   const auto found = words.find(word);
   if (found != words.end()) return found->second;
   std::string known;
@@ -38,7 +39,8 @@ void build(Schedule& s, const std::string& name, const Layer& layer, const Layer
   for (const TensorKind& kind : tensor_kinds()) {
     const std::int64_t width = kind.width(layer.share);
     if (kind.is_weight() || width == 0 || !kind.is_in(layer.rule, layer.pass)) continue;
-    const bool is_read = kind.role == TensorKind::Role::input || kind.role == TensorKind::Role::output_gradient;
+    const bool is_read =
+        kind.role == TensorKind::Role::input || kind.role == TensorKind::Role::output_gradient;
     (is_read ? reads : writes).push_back(x.*kind.slice);
     (is_read ? shapes_of_reads : shapes).push_back({layer.share.tokens, kind.heads(layer.share), width});
   }
@@ -57,7 +59,8 @@ Refusal unsupported(const PythonMethod& method, const Layer& layer, int ranks) {
     return "it computes " + attentions.front() + ", not " + found;
   if (!method.lacks.empty()) return method.lacks;
   if (method.most_ranks > 0 && ranks > method.most_ranks)
-    return "it takes at most " + std::to_string(method.most_ranks) + (method.most_ranks == 1 ? " rank" : " ranks");
+    return "it takes at most " + std::to_string(method.most_ranks) +
+           (method.most_ranks == 1 ? " rank" : " ranks");
   if (!method.has_backward && layer.pass != Pass::forward)
     return "it has no backward pass; --pass forward times the forward pass";
   return {};
@@ -68,8 +71,8 @@ PythonMethod::Sizes sizes_of(const Layer& layer, int ranks) {
   PythonMethod::Sizes all{{"P", ranks}, {"N", shape_of_maps(layer, layer.share.heads).state_bytes()}};
   for (const auto& [word, name] : {std::pair{"Q", "q"}, {"K", "k"}, {"V", "v"}, {"O", "o"}}) {
     const TensorKind& kind = *find_tensor(name);
-    all.emplace_back(word, layer.share.tokens * kind.heads(layer.share) * kind.width(layer.share) *
-                               bytes_of(layer.dtype));
+    all.emplace_back(
+        word, layer.share.tokens * kind.heads(layer.share) * kind.width(layer.share) * bytes_of(layer.dtype));
   }
   return all;
 }

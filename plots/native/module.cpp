@@ -28,7 +28,7 @@
 #include "harness/layers/options.hpp"
 #include "harness/options/collective.hpp"
 #include "harness/options/options.hpp"
-#include "harness/process/launch.hpp"
+#include "harness/process/program_launcher.hpp"
 #include "harness/process/world.hpp"
 #include "harness/run/bench.hpp"
 #include "plots/native/call.hpp"
@@ -76,11 +76,11 @@ void add_native(const std::string& name, const nb::callable& make, const nb::obj
 void add_method_of(const nb::callable& make, const nb::object& converts, const std::string& name,
                    const std::string& summary, const std::vector<std::string>& attentions,
                    const std::string& layout, const std::string& lacks, int most_ranks, bool has_backward,
-                   bool is_deterministic,
-                   const std::optional<PythonMethod::Count>& bytes,
+                   bool is_deterministic, const std::optional<PythonMethod::Count>& bytes,
                    const std::optional<PythonMethod::Count>& hops) {
   add_routine(name, make, converts);
-  add_method({name, summary, attentions, layout, lacks, most_ranks, has_backward, is_deterministic, bytes, hops});
+  add_method(
+      {name, summary, attentions, layout, lacks, most_ranks, has_backward, is_deterministic, bytes, hops});
 }
 
 /// Runs a bench with these words; the first one is the program's name. `launcher` has the words that
@@ -132,8 +132,9 @@ NB_MODULE(_harness, m) {
   m.def("add_native", baton::add_native, nb::arg("name"), nb::arg("make"), nb::arg("converts").none(),
         nb::arg("summary"), nb::arg("bytes").none(), nb::arg("hops").none());
   m.def("add_method", baton::add_method_of, nb::arg("make"), nb::arg("converts").none(), nb::arg("name"),
-        nb::arg("summary"), nb::arg("attentions"), nb::arg("layout"), nb::arg("lacks"), nb::arg("most_ranks"), nb::arg("has_backward"), nb::arg("is_deterministic"),
-        nb::arg("bytes").none(), nb::arg("hops").none());
+        nb::arg("summary"), nb::arg("attentions"), nb::arg("layout"), nb::arg("lacks"), nb::arg("most_ranks"),
+        nb::arg("has_backward"), nb::arg("is_deterministic"), nb::arg("bytes").none(),
+        nb::arg("hops").none());
   m.def("measure_empty_calls", baton::measure_empty_calls, nb::arg("parts"));
   m.def("run", baton::run, nb::arg("bench"), nb::arg("words"), nb::arg("launcher"));
   m.def("is_launched", [] { return baton::is_launched(); });

@@ -25,8 +25,10 @@ std::string place_of(nb::handle traceback) {
   std::string place;
   for (nb::object at = nb::borrow(traceback); at.is_valid() && !at.is_none(); at = at.attr("tb_next")) {
     const std::string file = nb::cast<std::string>(at.attr("tb_frame").attr("f_code").attr("co_filename"));
-    if (file.find("/site-packages/") != std::string::npos || file.find("/baton/") != std::string::npos) continue;
-    place = file.substr(file.rfind('/') + 1) + ":" + std::to_string(nb::cast<int>(at.attr("tb_lineno"))) + ": ";
+    if (file.find("/site-packages/") != std::string::npos || file.find("/baton/") != std::string::npos)
+      continue;
+    place =
+        file.substr(file.rfind('/') + 1) + ":" + std::to_string(nb::cast<int>(at.attr("tb_lineno"))) + ": ";
   }
   return place;
 }

@@ -9,7 +9,7 @@
 #include <nccl.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,8 +37,9 @@ NcclMemory memory_for(const Schedule& schedule) {
 /// True if a native of `schedule` is a collective of NCCL rather than a group of messages.
 bool calls_collectives(const Schedule& schedule) {
   const auto& natives = schedule.natives();
-  return !has_routine(schedule) && std::any_of(natives.begin(), natives.end(),
-                     [](const NativeCall& native) { return !nccl_natives().at(native.name).is_of_messages; });
+  return !has_routine(schedule) && std::any_of(natives.begin(), natives.end(), [](const NativeCall& native) {
+    return !nccl_natives().at(native.name).is_of_messages;
+  });
 }
 
 /// A communicator, and the window with the buffers of the last schedule that needed one.
@@ -215,11 +216,9 @@ double NcclExecutor::run() {
   const double ended = monotonic_seconds();
   cuda(cudaDeviceSynchronize());
   if (const double late = monotonic_seconds() - ended; late > most) {
-    char text[160];
-    std::snprintf(text, sizeof text,
-                  "its work goes on for %.2f ms after the stream of the call has ended: queue it on that stream",
-                  late * 1e3);
-    throw SystemError(text);
+    const auto microseconds = static_cast<std::int64_t>(late * 1e6);
+    throw SystemError("its work goes on for " + std::to_string(microseconds) +
+                      " us behind the stream of the call: queue it on that stream");
   }
   return seconds;
 }

@@ -73,8 +73,8 @@ class TcpExecutor : public EngineExecutor {
       turns_.run();
     });
     if (!has_routine(engine().schedule())) return;
-    RoutineCall call = routine_call(engine().schedule(),
-                                    [this](const Slice& slice) { return engine().memory().view(slice).data(); });
+    RoutineCall call = routine_call(
+        engine().schedule(), [this](const Slice& slice) { return engine().memory().view(slice).data(); });
     call.messages = &messages_;
     turns_ = RoutineTurns(engine().schedule(), call);
   }

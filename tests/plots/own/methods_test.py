@@ -5,7 +5,7 @@ import types
 import unittest
 
 import baton
-from baton.methods import Layer, _ByFunctions, _claims_of_passes, _lacking
+from baton.own.methods import Layer, _ByFunctions, _claims_of_passes, _lacking
 
 SIZES = [("P", 4), ("N", 100), ("Q", 10), ("K", 20), ("V", 30), ("O", 40)]
 

@@ -13,9 +13,9 @@ import contextlib
 import importlib.util
 import types
 
-from baton import programs
 from baton.frames import Error
-from baton.native import claims
+from baton.own import start
+from baton.own.native import claims
 
 PASSES = ("forward", "backward")
 
@@ -52,12 +52,12 @@ def method(name, *, attention="linear", backward=None, layout="contiguous", byte
             return kind(name, Layer(call), function, backward)
 
         try:
-            programs.harness().add_method(make, views, name, summary, words, layout, _lacking(needs), most_ranks or 0,
+            start.harness().add_method(make, views, name, summary, words, layout, _lacking(needs), most_ranks or 0,
                                           backward is not None, deterministic, *counts)
         except RuntimeError as error:  # of the harness, such as an unknown word
             raise Error(str(error)) from None
-        programs.harness().measure_empty_calls(_empty())
-        programs.methods[name] = words
+        start.harness().measure_empty_calls(_empty())
+        start.methods[name] = words
         return function
     return add
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What natives in Python say before anything runs; wheel_test.py runs them."""
 
-import pathlib
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 import baton
-from baton.native import _count
+from baton.own.native import _count
 
 
 class Claims(unittest.TestCase):

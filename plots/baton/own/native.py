@@ -12,7 +12,7 @@ compares the results with a serial fold before, in and after the timed rounds, a
 import ast
 import operator
 
-from baton import programs
+from baton.own import start
 from baton.frames import Error
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv}
@@ -37,8 +37,8 @@ def native(name, *, bytes=None, hops=None, summary="an exchange in Python", view
     counts = claims(f"native {name}", bytes, hops, "PN")
 
     def add(function):
-        programs.harness().add_native(name, lambda call: _Exchange(function, call), views, summary, *counts)
-        programs.natives.append(name)
+        start.harness().add_native(name, lambda call: _Exchange(function, call), views, summary, *counts)
+        start.natives.append(name)
         return function
     return add
 

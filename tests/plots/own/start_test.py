@@ -5,12 +5,12 @@ import unittest
 from unittest import mock
 
 import baton
-from baton import programs
+from baton.own import start
 from plots.example import InFolder
 
 
 def declared(natives=(), methods=None):
-    return mock.patch.multiple(programs, natives=list(natives), methods=methods or {})
+    return mock.patch.multiple(start, natives=list(natives), methods=methods or {})
 
 
 class Bench(unittest.TestCase):
@@ -19,18 +19,18 @@ class Bench(unittest.TestCase):
                 (["n"], "", [], "collective"), ([], "m", [], "operator"), (["n"], "m", ["--methods", "m"], "operator"),
                 (["n"], "m", ["--collectives=n"], "collective"), ([], "", [], "collective"), (["n"], "m", ["--help"], "operator")):
             with declared(natives, {name: ["gdn"] for name in methods}):
-                self.assertEqual(programs._bench(words), bench)  # pylint: disable=protected-access
+                self.assertEqual(start._bench(words), bench)  # pylint: disable=protected-access
 
     def test_of_natives_and_methods_one_must_be_chosen(self):
         with declared(["n"], {"m": ["gdn"]}), self.assertRaisesRegex(baton.Error, "--collectives or --methods says what to run"):
-            programs._bench(["--ranks", "2"])  # pylint: disable=protected-access
+            start._bench(["--ranks", "2"])  # pylint: disable=protected-access
 
 
 class Instructions(InFolder):
     def lacking(self, needed, flags):
         for name, text in (("needed", needed), ("processor", f"vendor_id : X\nflags\t\t: {flags}\nbugs : none\n")):
             (self.folder / name).write_text(text, encoding="utf-8")
-        return programs._instructions_lacking(self.folder / "needed", self.folder / "processor")  # pylint: disable=protected-access
+        return start._instructions_lacking(self.folder / "needed", self.folder / "processor")  # pylint: disable=protected-access
 
     def test_those_of_the_build_must_be_there(self):
         self.assertEqual(self.lacking("avx2;avx512vnni;fma", "fpu fma avx avx2 avx512f avx512_vnni"), [])
@@ -38,12 +38,12 @@ class Instructions(InFolder):
         self.assertEqual(self.lacking("", "fpu"), [])
 
     def test_a_package_without_a_list_runs_anywhere(self):
-        self.assertEqual(programs._instructions_lacking(self.folder / "none"), [])  # pylint: disable=protected-access
+        self.assertEqual(start._instructions_lacking(self.folder / "none"), [])  # pylint: disable=protected-access
 
 
 class Words(unittest.TestCase):
     def words(self, bench, *given):
-        return programs._unless_given(bench, list(given))  # pylint: disable=protected-access
+        return start._unless_given(bench, list(given))  # pylint: disable=protected-access
 
     def test_rivals_of_ours_stand_beside_what_is_declared(self):
         with declared(["n"]):

@@ -5,7 +5,7 @@ import importlib
 import unittest
 from unittest import mock
 
-from baton import devices
+from baton.own import devices
 from plots.example import InFolder
 
 

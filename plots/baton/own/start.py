@@ -6,9 +6,10 @@ import pathlib
 import re
 import sys
 
-from baton import devices, ranks
+from baton.own import devices, ranks
 from baton.frames import Error
 
+PACKAGE = pathlib.Path(__file__).parents[1]
 # What a program runs beside what it declares unless it says so: of scans, linear and softmax attention.
 RIVALS = ["all_scan"]
 RIVALS_OF_LINEAR = ["local", "zeco", "lasp2"]
@@ -54,7 +55,7 @@ def harness():
     return module
 
 
-def _instructions_lacking(needed=pathlib.Path(__file__).with_name("instructions.txt"), processor=pathlib.Path("/proc/cpuinfo")):
+def _instructions_lacking(needed=PACKAGE / "instructions.txt", processor=pathlib.Path("/proc/cpuinfo")):
     """The instructions that the compiled part has and this processor lacks."""
     if not needed.exists() or not processor.exists():
         return []

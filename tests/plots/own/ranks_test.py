@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from baton import ranks
+from baton.own import ranks
 from plots.example import InFolder
 
 PROGRAM = """

@@ -10,7 +10,7 @@ import importlib.util
 import os
 import pathlib
 
-LIBRARY = pathlib.Path(__file__).with_name("_cuda.so")
+LIBRARY = pathlib.Path(__file__).parents[1] / "_cuda.so"
 
 missing = ""  # why the executors are not there, after `load`
 
