@@ -117,6 +117,8 @@ std::optional<int> LaunchLoop::complete(int launch) {
     require_output();
     if (end.interrupted) return interrupted();
     if (end.exit_code == 0) pass_on(end.launcher_words);
+    if (end.exit_code == 0 && is_program() && results.count() == ended_before)
+      throw SystemError("the ranks of this program ended before they came to the end of baton.main()");
     if (end.exit_code == 0 && is_program()) continue;  // with the next number of ranks
     if (end.exit_code == 0) return std::nullopt;
     if (end.refused()) throw UsageError(end.cause());
@@ -229,11 +231,12 @@ void LaunchLoop::fail(int index, const Failure& failure) {
 }
 
 /// Gives up all cases of an executor and a number of ranks after three in a row have failed: each
-/// might take as long as the time limit.
+/// might take as long as the time limit. In a program of the user's, all cases of one method.
 void LaunchLoop::skip_similar_cases(int index) {
   constexpr std::size_t enough = 3;
   const auto is_alike = [&](const Case& a, const Case& b) {
-    return a.backend == b.backend && a.ranks == b.ranks;
+    return a.backend == b.backend && a.ranks == b.ranks &&
+           (!is_program() || a.workload->name() == b.workload->name());
   };
   const Case& failed = options_.cases[index];
   if (!failed_in_a_row_.empty() && !is_alike(options_.cases[failed_in_a_row_.back()], failed))

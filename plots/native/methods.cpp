@@ -24,12 +24,12 @@ const std::map<std::string, Rule> rules{{"linear", Rule::decay},
 /// The value of a word. Throws UsageError if there is none.
 template <class Value>
 Value value_of(const std::map<std::string, Value>& words, const std::string& word,
-               const std::string& method) {
+               const std::string& method, const std::string& more = "") {
   const auto found = words.find(word);
   if (found != words.end()) return found->second;
   std::string known;
   for (const auto& [name, value] : words) known += (known.empty() ? "" : ", ") + name;
-  throw UsageError("method " + method + ": unknown word '" + word + "'; known: " + known);
+  throw UsageError("method " + method + ": unknown word '" + word + "'; known: " + known + more);
 }
 
 /// Records the native that has all of the layer's tensors, each [tokens, heads, width].
@@ -93,7 +93,7 @@ void add_method(const PythonMethod& method) {
   const bool is_softmax = method.attentions == std::vector<std::string>{"softmax"};
   std::vector<Rule> known;
   for (const std::string& word : method.attentions)
-    known.push_back(is_softmax ? Rule::decay : value_of(rules, word, method.name));
+    known.push_back(is_softmax ? Rule::decay : value_of(rules, word, method.name, ", or softmax alone"));
   // Registries outlive the interpreter, so what they hold of it is never given back.
   const auto* const kept = new PythonMethod(method);
   const RegisteredMethod registered({

@@ -22,11 +22,12 @@ namespace {
 /// The innermost place of a traceback that is in no library, such as "mine.py:12: "; empty if there
 /// is none.
 std::string place_of(nb::handle traceback) {
+  const nb::object folders = nb::module_::import_("baton").attr("__path__");
+  const std::string package = nb::cast<std::string>(folders[nb::int_(0)]) + "/";
   std::string place;
   for (nb::object at = nb::borrow(traceback); at.is_valid() && !at.is_none(); at = at.attr("tb_next")) {
-    const std::string file = nb::cast<std::string>(at.attr("tb_frame").attr("f_code").attr("co_filename"));
-    if (file.find("/site-packages/") != std::string::npos || file.find("/baton/") != std::string::npos)
-      continue;
+    const auto file = nb::cast<std::string>(at.attr("tb_frame").attr("f_code").attr("co_filename"));
+    if (file.find("/site-packages/") != std::string::npos || file.starts_with(package)) continue;
     place =
         file.substr(file.rfind('/') + 1) + ":" + std::to_string(nb::cast<int>(at.attr("tb_lineno"))) + ": ";
   }

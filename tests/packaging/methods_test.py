@@ -85,10 +85,26 @@ class Methods(wheels.Installed):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(f"skipped: {said}", " ".join(done.stdout.split()))
 
+    def test_a_program_whose_ranks_end_early_is_told(self):
+        for program, ranks in (("baton.method('one')(print); baton.start_ranks()", "1,2"),
+                               ("baton.method('one')(print); baton.start_ranks(); raise SystemExit(0)", "2")):
+            done = self.run_program("-c", f"import baton; {program}", "--ranks", ranks, "--pass", "forward", *SMALL)
+            self.assertEqual((done.returncode, done.stderr),
+                             (1, "baton: the ranks of this program ended before they came to the end of baton.main()\n"))
+
+    def test_methods_that_fail_take_no_rows_of_others(self):
+        methods = "".join(f"baton.method('bad{i}')(lambda layer: 1 / 0); " for i in range(4))
+        done = self.run_program("-c", f"import baton; {methods}baton.main()", "--ranks", "2", "--pass", "forward", *SMALL,
+                                "--methods", "bad0,bad1,bad2,bad3,zeco")
+        self.assertEqual(done.returncode, FAILED, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^zeco .* 24x2")
+        self.assertEqual(" ".join(done.stdout.split()).count("ZeroDivisionError"), 4)
+
     def test_what_is_declared_wrongly_ends_in_one_line(self):
         for line, said in (("baton.method('one', attention='gnd')(print)", "unknown word 'gnd'; known: deltanet, gdn"),
                            ("baton.method('one', layout='zig')(print)", "unknown word 'zig'; known: contiguous"),
                            ("baton.method('zeco')(print)", "the method 'zeco' is registered twice"),
+                           ("baton.method('one', attention='softmx')(print)", "or softmax alone"),
                            ("baton.method('one', hops=1)", "give both, or none")):
             done = self.run_program("-c", f"import baton; {line}; baton.main()")
             self.assertIn(said, done.stderr.splitlines()[-1])

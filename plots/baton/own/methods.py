@@ -41,12 +41,21 @@ def method(name, *, attention="linear", backward=None, layout="contiguous", byte
     state, and Q, K, V and O, those of its tensors. With both the row has a bound. Raises Error for one alone.
     """
     words = [attention] if isinstance(attention, str) else list(attention)
+    if not isinstance(name, str) or not name:
+        raise Error(f"@baton.method needs a name in brackets, such as @baton.method(\"mine\"), found {name!r}")
+    if backward not in (None, "autograd") and not callable(backward):
+        raise Error(f"method {name}: backward is None, \"autograd\" or a function, not {backward!r}")
+    if name in start.methods:
+        raise Error(f"method {name} is declared twice")
     counts = _claims_of_passes(f"method {name}", bytes, hops)
     if backward == "autograd":
         from torch import from_dlpack  # pylint: disable=import-outside-toplevel
         views = views or from_dlpack
 
     def add(function):
+        if not callable(function):
+            raise Error(f"method {name}: expected a function, found {function!r}")
+
         def make(call):
             kind = _ByAutograd if backward == "autograd" else _ByFunctions
             return kind(name, Layer(call), function, backward)
@@ -82,8 +91,8 @@ class Layer:
     `d_o`, the gradient of o, in a backward pass. The results `o`, `dq`, `dk` and so on are memory to write into. Scores are
     scaled by d_k ** -0.5, and no state comes in. `rank` is one of `ranks`, in the order of the tokens.
 
-    All share the harness's memory. On a GPU, work must be queued on the CUDA stream `stream`, which is current in torch
-    under backward="autograd"; it is None on a processor. `send(array, to)` and `receive(array, from_)` carry arrays of f32 over
+    All share the harness's memory. On a GPU, work must be queued on the CUDA stream `stream`, which is current in torch; it is
+    None on a processor. `send(array, to)` and `receive(array, from_)` carry arrays of f32 over
     TCP where executor tcp runs the ranks; any other library will do as well. `saved` is yours.
     """
 
@@ -96,6 +105,13 @@ class Layer:
     def inputs(self):
         """The names of the inputs, in the order of their gradients."""
         return [name for name in ("q", "k", "v", "g", "beta", "a", "b") if name in self.tensors]
+
+    def current_stream(self):
+        """A context in which torch's work goes to `stream`; it does nothing for other libraries, or on a processor."""
+        if self.stream is None or not type(next(iter(self.tensors.values()))).__module__.startswith("torch"):
+            return contextlib.nullcontext()
+        from torch import cuda  # pylint: disable=import-outside-toplevel
+        return cuda.stream(cuda.ExternalStream(self.stream))
 
     def runs(self, which):
         """True if the pass of the row has a forward or a backward pass."""
@@ -112,37 +128,53 @@ class _ByFunctions:
     def prepare(self):
         """A backward pass is timed on a forward pass that ran before."""
         if not self.layer.runs("forward"):
-            self.forward(self.layer)
+            self.layer.o = _copy(self.layer.d_o)  # as large as the output, which nobody reads
+            with self.layer.current_stream():
+                self.forward(self.layer)
 
     def run(self):
         self.results = {}
-        if self.layer.runs("forward"):
-            self.results["o"] = self.forward(self.layer)
-        if self.layer.runs("backward"):
-            self.keep(self.backward(self.layer))
+        with self.layer.current_stream():
+            if self.layer.runs("forward"):
+                self.keep("o", self.forward(self.layer))
+            if self.layer.runs("backward"):
+                self.keep_gradients(self.backward(self.layer))
 
-    def keep(self, gradients):
-        """Takes the gradients that a backward function returned: by name, in the order of the inputs, or none."""
+    def keep(self, name, result):
+        """Takes a result, once it is there: what is waited for later would not be timed."""
+        place = self.layer.tensors[name]
+        if hasattr(result, "trigger_wait"):  # an asynchronous collective of torch
+            result = result.wait()
+        if result is not None and type(result) is not type(place):
+            raise Error(f"method {self.name}: {name} is {_kind(result)}, expected {_kind(place)}; `views` makes the tensors of your library")
+        self.results[name] = result
+
+    def keep_gradients(self, gradients):
+        """Takes what a backward function returned: gradients by name, or in the order of the inputs, or nothing."""
         names = [f"d{name}" for name in self.layer.inputs()]
         if gradients is None:
             return
+        if not isinstance(gradients, (dict, tuple, list)):
+            raise Error(f"method {self.name}: expected the gradients {', '.join(names)}, found {_kind(gradients)}")
         if not isinstance(gradients, dict) and len(gradients) == len(names):
             gradients = dict(zip(names, gradients))
         if not isinstance(gradients, dict) or set(gradients) - set(names):
             found = ", ".join(gradients) if isinstance(gradients, dict) else len(gradients)
             raise Error(f"method {self.name}: expected the gradients {', '.join(names)}, found {found}")
-        self.results |= gradients
+        for name, gradient in gradients.items():
+            self.keep(name, gradient)
 
     def finish(self):
         """Hands the results over."""
-        for name, result in self.results.items():
-            if result is not None:
-                _hand_over(self.name, name, result, self.layer.tensors[name])
+        with self.layer.current_stream():
+            for name, result in self.results.items():
+                if result is not None:
+                    _hand_over(self.name, name, result, self.layer.tensors[name])
 
 
 def _empty():
     """The parts of a method that does nothing, in both passes."""
-    layer = types.SimpleNamespace(inputs=lambda: [], runs=lambda which: True)
+    layer = types.SimpleNamespace(inputs=lambda: [], runs=lambda which: True, tensors={"o": None}, current_stream=contextlib.nullcontext)
     return _ByFunctions("", layer, lambda layer: None, lambda layer: None)
 
 
@@ -158,33 +190,40 @@ class _ByAutograd(_ByFunctions):
         for tensor in self.inputs:
             tensor.requires_grad_(layer.runs("backward"))
 
-    def stream(self):
-        if self.layer.stream is None:
-            return contextlib.nullcontext()
-        return self.torch.cuda.stream(self.torch.cuda.ExternalStream(self.layer.stream))
-
     def attend(self):
+        """The output, with its graph if there is a backward pass."""
+        # Each round writes into a tensor of its own, or it would go on in the graph of the round before.
+        self.layer.o = self.layer.tensors["o"].detach() if self.layer.runs("forward") else _copy(self.layer.d_o)
         output = self.forward(self.layer)
-        return self.layer.o if output is None else output
+        output = self.layer.o if output is None else output
+        if not isinstance(output, self.torch.Tensor):
+            raise Error(f"method {self.name}: o is {_kind(output)}, expected {_kind(self.layer.d_o)}")
+        if self.layer.runs("backward") and not output.requires_grad:
+            raise Error(f"method {self.name}: autograd knows no input that o depends on")
+        return output
 
     def prepare(self):
         self.output = None  # with what the last inputs left
         if not self.layer.runs("forward"):
-            with self.stream():
+            with self.layer.current_stream():
                 self.output = self.attend()
 
     def run(self):
         self.results = {}
-        with self.stream():
+        with self.layer.current_stream():
             if not self.layer.runs("backward"):
                 with self.torch.no_grad():
-                    self.results["o"] = self.attend()
+                    self.keep("o", self.attend())
                 return
             output = self.attend() if self.layer.runs("forward") else self.output
             gradient = self.layer.d_o.reshape(output.shape).to(output.dtype)
-            self.keep(self.torch.autograd.grad(output, self.inputs, gradient, retain_graph=output is self.output))
+            gradients = self.torch.autograd.grad(output, self.inputs, gradient, retain_graph=output is self.output, allow_unused=True)
+            unused = [name for name, one in zip(self.layer.inputs(), gradients) if one is None]
+            if unused:
+                raise Error(f"method {self.name}: autograd finds no way from o to {', '.join(unused)}")
+            self.keep_gradients(gradients)
             if self.layer.runs("forward"):
-                self.results["o"] = output.detach()
+                self.keep("o", output.detach())
 
 
 def _hand_over(method_name, name, result, place):
@@ -195,6 +234,16 @@ def _hand_over(method_name, name, result, place):
     if shape != expected or str(result.dtype) != str(place.dtype):
         raise Error(f"method {method_name}: {name} is {result.dtype} {list(result.shape)}, expected {place.dtype} {list(expected)}")
     place[...] = result.reshape(expected)
+
+
+def _kind(one):
+    """The type of an object with its module, such as numpy.ndarray."""
+    kind = type(one)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _copy(tensor):
+    return tensor.clone() if hasattr(tensor, "clone") else tensor.copy()
 
 
 def _claims_of_passes(what, of_bytes, of_hops):

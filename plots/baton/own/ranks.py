@@ -7,6 +7,7 @@ Each rank is the program as the user started it, which finds its number in torch
 BATON_WORKER. What it prints goes to the standard error: the bench has the standard output for its table.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import sys
 import time
 
 GRACE_SECONDS = 10  # in which the others end by themselves when one has failed
+PATIENCE_SECONDS = 30  # in which they end when one has ended well
 
 
 def launcher():
@@ -44,33 +46,44 @@ def run(program, size, environment, messages):
     try:
         for rank in range(max(size, 1)):
             own = {name: str(value) for name, value in {**shared, "RANK": rank, "LOCAL_RANK": rank}.items()} if size else {}
-            processes.append(subprocess.Popen(program, env={**environment, **own}, stdout=sys.stderr))
+            processes.append(subprocess.Popen(program, env={**environment, **own}, stdout=sys.stderr, start_new_session=True))
         return first_failure(processes, lambda rank, code: report(messages, rank, code))
     finally:
-        for process in processes:
-            process.kill()
+        for process in processes:  # and what it has started itself
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def report(messages, rank, code):
-    """Tells the bench of a rank that died, in the words of its own reports."""
-    if code < 0:
-        said = {"what": "", "rank": rank, "text": f"died of {signal.Signals(-code).name}"}
+    """Tells the bench of a rank that died, or that ended well while others run, in the words of its own reports."""
+    text = f"died of {signal.Signals(-code).name}" if code < 0 else "ended before the others" if code == 0 else ""
+    if text:
+        said = {"what": "", "rank": rank, "text": text}
         with open(messages, "a", encoding="utf-8") as file:
             file.write(json.dumps(said, separators=(",", ":")) + "\n")
 
 
 def first_failure(processes, tell):
-    """Waits for all of them, or until GRACE_SECONDS after one has failed. Returns the exit code of the lowest rank that has,
-    and tells the rank and the code of the first one."""
-    until = float("inf")
-    while None in (codes := [process.poll() for process in processes]) and time.monotonic() < until:
-        if any(codes):
-            if until == float("inf"):
-                tell(*next((rank, code) for rank, code in enumerate(codes) if code))
-            until = min(until, time.monotonic() + GRACE_SECONDS)
+    """Waits for all of them, or until GRACE_SECONDS after one has failed, or PATIENCE_SECONDS after one has ended well.
+    Returns the exit code of the lowest rank that has failed, or 1 if some never ended, else 0. Tells the rank and the code
+    of the one that it did not wait for any longer."""
+    ended = failed = None  # when
+    while None in (codes := [process.poll() for process in processes]):
+        now = time.monotonic()
+        if ended is None and any(code is not None for code in codes):
+            ended = now
+        if failed is None and any(codes):
+            failed = now
+            tell(*next((rank, code) for rank, code in enumerate(codes) if code))
+        if (failed and now > failed + GRACE_SECONDS) or (ended and now > ended + PATIENCE_SECONDS):
+            break
+        if ended:
             time.sleep(0.02)
         else:  # asleep: the ranks are measured
             os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+    if None in codes and not any(codes):
+        tell(codes.index(0), 0)
+        return 1
     code = next(filter(None, codes), 0)
     return code if code >= 0 else 128 - code
 

@@ -37,8 +37,11 @@ def start_ranks(arguments=None):
 
     To be called after the declarations, and before anything that needs the ranks, such as torch.distributed.
     """
-    if not harness().is_launched() and "BATON_WORKER" not in os.environ:
-        _end(arguments)
+    if harness().is_launched() or "BATON_WORKER" in os.environ:
+        return
+    if sys.argv[0] in ("", "-"):
+        sys.exit("baton: a program from the standard input cannot be started again as ranks: give it a file")
+    _end(arguments)
 
 
 def harness():

@@ -3,8 +3,10 @@
 
 import types
 import unittest
+import unittest.mock
 
 import baton
+from baton.own import start
 from baton.own.methods import Layer, _ByFunctions, _claims_of_passes, _lacking
 
 SIZES = [("P", 4), ("N", 100), ("Q", 10), ("K", 20), ("V", 30), ("O", 40)]
@@ -18,6 +20,9 @@ class Tensor:
 
     def reshape(self, shape):
         return Tensor(shape, self.dtype, self.value)
+
+    def clone(self):
+        return Tensor(self.shape, self.dtype, self.value)
 
     def __setitem__(self, _, other):
         self.value = other.value
@@ -93,6 +98,45 @@ class Parts(unittest.TestCase):
             with self.assertRaisesRegex(baton.Error, f"method one: {said}"):
                 parts.run()
                 parts.finish()
+
+
+class Kept(unittest.TestCase):
+    def test_what_is_not_there_yet_is_waited_for_within_the_round(self):
+        class Asynchronous:
+            trigger_wait = None
+
+            def wait(self):
+                return Tensor((3, 2, 4), value="waited")
+        parts = _ByFunctions("one", layer("q", "k", "v", "o"), lambda _: Asynchronous(), None)
+        parts.run()
+        self.assertEqual(parts.results["o"].value, "waited")
+
+    def test_other_kinds_of_results_are_refused_by_name(self):
+        class Sly(Tensor):
+            """Computes when it is handed over."""
+        for found, said in (([1], "o is list, expected"), (3.0, "o is float, expected"), (Sly((3, 2, 4)), "Sly, expected")):
+            with self.assertRaisesRegex(baton.Error, f"method one: .*{said}"):
+                _ByFunctions("one", layer("q", "k", "v", "o"), lambda _, result=found: result, None).run()
+        for found, said in ((Tensor((3, 2, 4)), "found .*Tensor"), (iter([1]), "found list_iterator")):
+            with self.assertRaisesRegex(baton.Error, f"method one: expected the gradients dq, dk, dv, dg, {said}"):
+                _ByFunctions("one", layer(*BOTH), lambda _: None, lambda _, result=found: result).run()
+
+    def test_in_a_backward_pass_alone_the_output_has_a_place_too(self):
+        given = layer(*[name for name in BOTH if name != "o"])
+        _ByFunctions("one", given, lambda one: setattr(one.o, "value", 1), lambda _: None).prepare()
+        self.assertEqual((given.o.value, given.d_o.value), (1, None))
+
+
+class Declarations(unittest.TestCase):
+    def test_what_cannot_be_a_method_is_refused(self):
+        for words, options, said in ((("",), {}, "needs a name in brackets"), ((print,), {}, "needs a name in brackets"),
+                                     (("one",), {"backward": "autgrad"}, "backward is None, \"autograd\" or a function")):
+            with self.assertRaisesRegex(baton.Error, said):
+                baton.method(*words, **options)
+        with self.assertRaisesRegex(baton.Error, "expected a function, found 3"):
+            baton.method("one")(3)
+        with unittest.mock.patch.dict(start.methods, {"one": ["linear"]}), self.assertRaisesRegex(baton.Error, "declared twice"):
+            baton.method("one")
 
 
 class Needs(unittest.TestCase):

@@ -18,9 +18,15 @@ sys.stdout.write(f"{own} of {os.environ.get('WORLD_SIZE')} {os.environ['BATON_WO
 sys.stdout.flush()
 if own == "1" and "fail" in sys.argv:
     sys.exit(7)
+if own == "1" and "leave" in sys.argv:
+    sys.exit(0)
+if "child" in sys.argv:
+    import subprocess
+    subprocess.Popen(["sleep", "600"])
+    sys.exit(0)
 if own == "1" and "die" in sys.argv:
     os.abort()
-if {"fail", "die", "wait"} & set(sys.argv):
+if {"fail", "die", "leave", "wait"} & set(sys.argv):
     time.sleep(600)
 """
 
@@ -29,7 +35,7 @@ class Ranks(InFolder):
     def start(self, size, *words):
         """Starts so many ranks of the program, which end two seconds after one has failed."""
         free = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "BATON_LAUNCH")}
-        launcher = f"import sys; sys.path.insert(0, {os.path.dirname(ranks.__file__)!r}); import ranks; ranks.GRACE_SECONDS = 2; " \
+        launcher = f"import sys; sys.path.insert(0, {os.path.dirname(ranks.__file__)!r}); import ranks; ranks.GRACE_SECONDS = 2; ranks.PATIENCE_SECONDS = 3; " \
                    "sys.exit(ranks.main(sys.argv[1:]))"
         program = [sys.executable, "-c", PROGRAM, *words]
         command = [sys.executable, "-c", launcher, str(len(program)), *program, str(size), "--ranks", "8", "--worker", self.folder]
@@ -61,6 +67,15 @@ class Ranks(InFolder):
         _, code = self.run_ranks(2, "die")
         self.assertEqual(code, 128 + signal.SIGABRT)
         self.assertEqual(self.reports(), [{"what": "", "rank": 1, "text": "died of SIGABRT"}])
+
+    def test_one_that_ends_well_long_before_the_others_is_told(self):
+        _, code = self.run_ranks(2, "leave")
+        self.assertEqual(code, 1)
+        self.assertEqual(self.reports(), [{"what": "", "rank": 1, "text": "ended before the others"}])
+
+    def test_what_ranks_have_started_ends_with_them(self):
+        told, code = self.run_ranks(2, "child")  # whose standard error would stay open
+        self.assertEqual((len(told), code), (2, 0))
 
     def test_none_is_left_when_the_launcher_is_ended(self):
         process = self.start(2, "wait")
