@@ -60,6 +60,8 @@ struct RoutineCall {
   int home(int place) const { return reversed ? ranks - 1 - place : place; }
 };
 
+/// A user's code in place of all steps of a rank. Executors call its parts through RoutineTurns,
+/// when the head of this file says. Each part may throw SystemError.
 class Routine {
  public:
   virtual ~Routine() = default;

@@ -28,7 +28,7 @@ def main(arguments=None):
     Without these two it runs what the program declares beside rivals of Baton's. Starts the ranks first, as start_ranks does.
     """
     start_ranks(arguments)
-    _end(arguments)
+    _run_bench(arguments)
 
 
 def start_ranks(arguments=None):
@@ -41,7 +41,7 @@ def start_ranks(arguments=None):
         return
     if sys.argv[0] in ("", "-"):
         sys.exit("baton: a program from the standard input cannot be started again as ranks: give it a file")
-    _end(arguments)
+    _run_bench(arguments)
 
 
 def harness():
@@ -67,7 +67,8 @@ def _instructions_lacking(needed=PACKAGE / "instructions.txt", processor=pathlib
     return [word for word in needed.read_text(encoding="utf-8").split(";") if word and word not in has]
 
 
-def _end(arguments):
+def _run_bench(arguments):
+    """Ends the program with the exit code of the bench: as the process that starts launches, or as a rank of one."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     bench = _bench(arguments)
     words = [*arguments, *_unless_given(bench, arguments)]
