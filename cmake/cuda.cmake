@@ -84,6 +84,8 @@ endif()
 # Optional, for softmax blocks by cuDNN.
 set(CUDNN_FRONTEND_ROOT "" CACHE PATH "Folder with include/cudnn_frontend.h, and include/cudnn.h if it lies nowhere else")
 include(cmake/cudnn.cmake)
+set_source_files_properties(sp_methods/kernels/device/cudnn/plans.cpp PROPERTIES COMPILE_DEFINITIONS
+                            "NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING;CUDNN_FRONTEND_SKIP_JSON_LIB")
 
 # Optional, for products of models: the header alone. The library is opened when a program runs.
 find_path(CUBLASLT_INCLUDE_DIR cublasLt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

@@ -19,5 +19,3 @@ if(CUDNN_FRONTEND_INCLUDE_DIR AND CUDNN_INCLUDE_DIR)
 else()
   message(STATUS "Softmax blocks by our own kernels alone: cudnn_frontend.h or cudnn.h was not found")
 endif()
-set_source_files_properties(sp_methods/kernels/device/cudnn/plans.cpp PROPERTIES COMPILE_DEFINITIONS
-                            "NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING;CUDNN_FRONTEND_SKIP_JSON_LIB")
