@@ -23,8 +23,8 @@ const std::map<std::string, Rule> rules{{"linear", Rule::decay},
 
 /// The value of a word. Throws UsageError if there is none.
 template <class Value>
-Value value_of(const std::map<std::string, Value>& words, const std::string& word,
-               const std::string& method, const std::string& more = "") {
+Value value_of(const std::map<std::string, Value>& words, const std::string& word, const std::string& method,
+               const std::string& more = "") {
   const auto found = words.find(word);
   if (found != words.end()) return found->second;
   std::string known;
