@@ -92,13 +92,14 @@ class RoutineTurns {
   RoutineTurns() = default;
   /// Makes the routine of `schedule`, which must have one.
   RoutineTurns(const Schedule& schedule, const RoutineCall& call)
-      : routine_(routines().at(schedule.natives()[0].name)(call)) {}
+      : routine_(routines().at(schedule.natives()[0].name)(call)), inputs_(schedule.steps()[0].reads) {}
   explicit operator bool() const { return routine_ != nullptr; }
 
   /// To be called before a slice is written.
-  void before_write(const Slice& into, const Schedule& schedule) {
+  void before_write(const Slice& into) {
     before_read();
-    if (routine_ && schedule.buffers()[into.buffer].role == Role::input) is_prepared_ = false;
+    for (const Slice& input : inputs_)
+      if (input.buffer == into.buffer) is_prepared_ = false;
   }
   /// To be called before outputs are read.
   void before_read() const {
@@ -119,6 +120,7 @@ class RoutineTurns {
 
  private:
   std::unique_ptr<Routine> routine_;
+  std::vector<Slice> inputs_;
   bool is_prepared_ = false;
   mutable bool is_finished_ = true;
 };

@@ -100,8 +100,7 @@ int bench(int argc, char** argv, ParseOptions parse) {
   if (!is_worker && !is_launched()) return run_launches(*options, argv);
   int code = 0;
   run_in_world(&argc, &argv, [&](const World& world) {
-    // A program of the user's gets a launch for each number of ranks.
-    if (!is_worker || program_launcher().empty()) world.require(processes);
+    if (!is_worker || program_launcher().empty()) world.require(processes);  // else some launches have fewer
     if (is_worker)
       work(*options, topology, world);
     else

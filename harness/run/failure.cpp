@@ -36,4 +36,26 @@ Failure failure_of(const LaunchEnd& end, const std::string& name) {
   return failure;
 }
 
+bool FailuresInARow::are_alike(int one, int other) const {
+  const Case &a = cases_[one], &b = cases_[other];
+  return a.backend == b.backend && a.ranks == b.ranks &&
+         (!by_name_ || a.workload->name() == b.workload->name());
+}
+
+std::vector<int> FailuresInARow::add(int index) {
+  constexpr std::size_t enough = 3;
+  if (!failed_.empty() && !are_alike(failed_.back(), index)) clear();
+  failed_.push_back(index);
+  std::vector<int> given_up;
+  for (int other = 0; other < static_cast<int>(cases_.size()) && failed_.size() >= enough; ++other)
+    if (are_alike(index, other)) given_up.push_back(other);
+  return given_up;
+}
+
+std::string FailuresInARow::reason() const {
+  const Case& failed = cases_[failed_.back()];
+  return fmt::format("not tried, since {} cases of {} at {} ranks failed before", failed_.size(),
+                     failed.backend->name, failed.ranks);
+}
+
 }  // namespace baton

@@ -61,12 +61,6 @@ class LaunchLoop {
   /// True for a program of the user's, whose libraries may take all processes for ranks. The cases
   /// of each number of ranks have launches of their own then.
   static bool is_program() { return !program_launcher().empty(); }
-  int processes_of(int index) const { return baton::processes_of(options_.cases[index]); }
-  /// The launches that may run if there is time for them; with --stop-at, --launches is their most.
-  static int most_asked(const Options& options) {
-    const bool adds = options.stop_at > 0 && options.launches == 1 && options.most_seconds == 0;
-    return adds ? most_launches : options.launches;
-  }
   /// Adds the launches that --for has time for if each takes `seconds`.
   void fit(double seconds) {
     const double fitting = std::min<double>(options_.most_seconds / std::max(seconds, 0.01), most_launches);
@@ -81,7 +75,6 @@ class LaunchLoop {
   void start_again(const LaunchEnd& end, int failed_starts);
   void pass_on(const std::string& words);
   void fail(int index, const Failure& failure);
-  void skip_similar_cases(int index);
   int interrupted();
   bool follow(bool ranks_are_gone);
   void receive();
@@ -94,7 +87,7 @@ class LaunchLoop {
   Channel channel_;
   Collector collector_;
   char** argv_;
-  std::vector<int> failed_in_a_row_;  // the cases that ended the last launches
+  FailuresInARow failures_{options_.cases, is_program()};
   double heard_at_ = monotonic_seconds();
   std::string silence_;           // what is said of a launch that was ended since it said nothing
   std::string said_;              // the last words about a launch, which are not said twice
@@ -108,25 +101,29 @@ std::optional<int> LaunchLoop::complete(int launch) {
     // Where the next launch may be the last one, each record says how many there are so far.
     Plan plan = collector_.start_launch(launch, options_.stop_at > 0 ? launch : launches_);
     if (plan.cases.empty() && (results.starts() == 1 || is_program())) return std::nullopt;
-    const int processes = is_program() ? processes_of(plan.cases.front()) : options_.processes();
-    if (is_program()) std::erase_if(plan.cases, [&](int index) { return processes_of(index) != processes; });
+    const int processes =
+        is_program() ? processes_of(options_.cases[plan.cases.front()]) : options_.processes();
+    if (is_program())
+      std::erase_if(plan.cases, [&](int index) { return processes_of(options_.cases[index]) != processes; });
     channel_.write_plan(plan);
     const std::size_t ended_before = results.count();
     const LaunchEnd end = run_once(processes);
     if (reader_left()) return ExitCode::reader_left;
     require_output();
     if (end.interrupted) return interrupted();
-    if (end.exit_code == 0) pass_on(end.launcher_words);
-    if (end.exit_code == 0 && is_program() && results.count() == ended_before)
-      throw SystemError("the ranks of this program ended before they came to the end of baton.main()");
-    if (end.exit_code == 0 && is_program()) continue;  // with the next number of ranks
-    if (end.exit_code == 0) return std::nullopt;
-    if (end.refused()) throw UsageError(end.cause());
     const bool has_gone_on = results.count() > ended_before;
+    if (end.exit_code == 0) {
+      pass_on(end.launcher_words);
+      if (!is_program()) return std::nullopt;
+      if (!has_gone_on) throw SystemError("the ranks of this program ended before the end of baton.main()");
+      continue;  // with the next number of ranks
+    }
+    if (end.refused()) throw UsageError(end.cause());
     if (const std::optional<int> index = results.running()) {
-      if (has_gone_on) failed_in_a_row_.clear();
+      if (has_gone_on) failures_.clear();
       fail(*index, failure_of(end, options_.cases[*index].name()));
-      skip_similar_cases(*index);
+      for (const int other : failures_.add(*index))
+        if (!results.is_settled(other)) fail(other, {.reason = failures_.reason()});
     } else {
       if (!has_gone_on) ++failed_starts;
       start_again(end, failed_starts);
@@ -228,25 +225,6 @@ void LaunchLoop::fail(int index, const Failure& failure) {
     collector_.display().finish();  // the rows stand, whether their records can be written or not
     throw;
   }
-}
-
-/// Gives up all cases of an executor and a number of ranks after three in a row have failed: each
-/// might take as long as the time limit. In a program of the user's, all cases of one method.
-void LaunchLoop::skip_similar_cases(int index) {
-  constexpr std::size_t enough = 3;
-  const auto is_alike = [&](const Case& a, const Case& b) {
-    return a.backend == b.backend && a.ranks == b.ranks &&
-           (!is_program() || a.workload->name() == b.workload->name());
-  };
-  const Case& failed = options_.cases[index];
-  if (!failed_in_a_row_.empty() && !is_alike(options_.cases[failed_in_a_row_.back()], failed))
-    failed_in_a_row_.clear();
-  failed_in_a_row_.push_back(index);
-  if (failed_in_a_row_.size() < enough) return;
-  for (int other = 0; other < static_cast<int>(options_.cases.size()); ++other)
-    if (is_alike(options_.cases[other], failed) && !collector_.results().is_settled(other))
-      fail(other, {.reason = fmt::format("not tried, since {} cases of {} at {} ranks failed before", enough,
-                                         failed.backend->name, failed.ranks)});
 }
 
 /// Says how many rows were measured, and how to get the others.

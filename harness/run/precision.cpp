@@ -3,10 +3,16 @@
 
 #include <fmt/format.h>
 
+#include "harness/options/options.hpp"
 #include "harness/record/cells.hpp"
 #include "harness/record/comparisons.hpp"
 
 namespace baton {
+
+int most_asked(const Options& options) {
+  const bool adds = options.stop_at > 0 && options.launches == 1 && options.most_seconds == 0;
+  return adds ? most_launches : options.launches;
+}
 
 std::optional<Widest> widest_interval(const Comparisons& comparisons, int cases) {
   std::optional<Widest> widest;

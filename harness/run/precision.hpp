@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How narrow the intervals over launches are, by which --stop-at ends a run.
+// How narrow the intervals over launches are, by which --stop-at ends a run, and how many launches
+// there may be.
 #pragma once
 
 #include <optional>
@@ -11,11 +12,15 @@
 namespace baton {
 
 class Comparisons;
+struct Options;
 
 /// The least number of launches whose intervals --stop-at believes.
 inline constexpr int least_launches = 3;
 /// The most launches that --stop-at and --for add: more would hardly narrow the intervals.
 inline constexpr int most_launches = 20;
+
+/// The launches that may run if there is time for them; with --stop-at, --launches is their most.
+int most_asked(const Options& options);
 
 /// The widest interval over launches of the cases of a run.
 struct Widest {

@@ -52,7 +52,7 @@ std::string processor_lines(const std::string& name, int ranks, const RankLinks&
 
 }  // namespace
 
-std::string line_of_empty_calls() {
+std::string call_line() {
   if (!empty_call_seconds()) return {};
   return fmt::format("# a call of an empty function in Python takes {:.2f} us\n",
                      empty_call_seconds()() * 1e6);

@@ -25,6 +25,6 @@ std::string link_lines(const std::string& name, int ranks, const Device* device,
 
 /// One line with what a call of an empty function in Python takes, measured now; empty where the
 /// program has none.
-std::string line_of_empty_calls();
+std::string call_line();
 
 }  // namespace baton

@@ -114,8 +114,7 @@ class MeasuredRunner : public CaseRunner {
 };
 
 std::string MeasuredRunner::description() const {
-  return link_lines(name_, ranks_, executor_->device(), {alpha_beta_, start_skew_, hosts_}) +
-         line_of_empty_calls();
+  return link_lines(name_, ranks_, executor_->device(), {alpha_beta_, start_skew_, hosts_}) + call_line();
 }
 
 Refusal MeasuredRunner::unsupported_cadence(Cadence cadence) const {

@@ -15,11 +15,14 @@ namespace {
 
 const std::map<std::string, Layout> layouts{
     {"contiguous", Layout::contiguous}, {"zigzag", Layout::zigzag}, {"striped", Layout::striped}};
-const std::map<std::string, Rule> rules{{"linear", Rule::decay},
-                                        {"gdn", Rule::delta},
-                                        {"kda", Rule::delta},
-                                        {"deltanet", Rule::delta},
-                                        {"rwkv7", Rule::low_rank}};
+/// The rules of linear attention by the words of --attention.
+std::map<std::string, Rule> rules_by_words() {
+  std::map<std::string, Rule> all;
+  for (const Rule rule : {Rule::decay, Rule::delta, Rule::low_rank})
+    for (const GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
+      all[attention_name(Attention::linear, rule, gate)] = rule;
+  return all;
+}
 
 /// The value of a word. Throws UsageError if there is none.
 template <class Value>
@@ -91,6 +94,7 @@ std::optional<Cost> claim_of(const PythonMethod& method, const Layer& layer, con
 
 void add_method(const PythonMethod& method) {
   const bool is_softmax = method.attentions == std::vector<std::string>{"softmax"};
+  const std::map<std::string, Rule> rules = rules_by_words();
   std::vector<Rule> known;
   for (const std::string& word : method.attentions)
     known.push_back(is_softmax ? Rule::decay : value_of(rules, word, method.name, ", or softmax alone"));

@@ -23,7 +23,6 @@
 #include <vector>
 
 #include "collectives/collective.hpp"
-#include "collectives/executors/cores.hpp"
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/options.hpp"
 #include "harness/options/collective.hpp"
@@ -84,7 +83,7 @@ void add_method_of(const nb::callable& make, const nb::object& converts, const s
 }
 
 /// Runs a bench with these words; the first one is the program's name. `launcher` has the words that
-/// start the ranks of a launch, with `{ranks}` in place of their number. Returns its exit code.
+/// start the ranks of a launch: their number and the bench's words follow. Returns its exit code.
 int run(const std::string& bench, std::vector<std::string> words, const std::vector<std::string>& launcher) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -138,5 +137,4 @@ NB_MODULE(_harness, m) {
   m.def("measure_empty_calls", baton::measure_empty_calls, nb::arg("parts"));
   m.def("run", baton::run, nb::arg("bench"), nb::arg("words"), nb::arg("launcher"));
   m.def("is_launched", [] { return baton::is_launched(); });
-  m.def("usable_cores", [] { return baton::usable_cores().count(); });
 }

@@ -11,7 +11,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOUR = ROOT / "docs/tour.md"
-FILES, LINES = 88, 10_825  # at most; tests/value_path.py measures which files they are
+FILES, LINES = 88, 10_800  # at most; tests/value_path.py measures which files they are
 LISTED = re.compile(r"^((?:collectives|harness)/[\w/]+\.[ch]pp) +(\d+)\n", re.MULTILINE)
 SUM = re.compile(r"\b\d+ files, [\d,]+ lines\b")
 

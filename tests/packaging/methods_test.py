@@ -90,7 +90,7 @@ class Methods(wheels.Installed):
                                ("baton.method('one')(print); baton.start_ranks(); raise SystemExit(0)", "2")):
             done = self.run_program("-c", f"import baton; {program}", "--ranks", ranks, "--pass", "forward", *SMALL)
             self.assertEqual((done.returncode, done.stderr),
-                             (1, "baton: the ranks of this program ended before they came to the end of baton.main()\n"))
+                             (1, "baton: the ranks of this program ended before the end of baton.main()\n"))
 
     def test_methods_that_fail_take_no_rows_of_others(self):
         methods = "".join(f"baton.method('bad{i}')(lambda layer: 1 / 0); " for i in range(4))

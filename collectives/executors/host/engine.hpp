@@ -134,8 +134,7 @@ class EngineExecutor : public Executor {
   explicit EngineExecutor(int ranks);
 
   const Team& team() const { return team_; }
-  /// The engine of this process's rank, once `prepare_engine` has made it.
-  Engine& engine() { return *engine_; }
+  Engine& engine() { return *engine_; }  ///< That of this rank, once `prepare_engine` has made it.
   void prepare_engine(std::vector<Schedule> schedules, Messages& messages, NativeRunner run_native);
 
  private:

@@ -75,7 +75,7 @@ class NcclExecutor : public CudaExecutor {
 
  private:
   void prepare_routine(const Schedule& schedule);
-  void wait_for_routine() const;
+  void hand_over() const;
   Connection& connection_of_natives(NcclMemory memory);
   void* arena_for(const Schedule& schedule);
   void* window_of(Connection& connection, const std::vector<Schedule>& schedules);
@@ -88,7 +88,6 @@ class NcclExecutor : public CudaExecutor {
   std::unique_ptr<Connection> messages_;
   std::unique_ptr<Connection> natives_;
   std::unique_ptr<Connection> copy_engines_;
-  Schedule schedule_{0, 1};  // of the routine, if there is one
   RoutineTurns turns_;
   mutable std::optional<std::string> lacks_windows_;  // set when a native first asks for one
   std::unique_ptr<NcclBytes> arena_;                  // of buffers that lie in no window
@@ -156,7 +155,6 @@ void NcclExecutor::prepare(std::vector<Schedule> schedules) {
 
 /// A routine's messages are its own, so it needs no communicator.
 void NcclExecutor::prepare_routine(const Schedule& schedule) {
-  schedule_ = schedule;
   auto memory = std::make_unique<DeviceMemory>(schedule, arena_for(schedule));
   RoutineCall call = routine_call(schedule, [&](const Slice& slice) { return memory->at(slice); });
   call.stream = main_stream();
@@ -166,48 +164,42 @@ void NcclExecutor::prepare_routine(const Schedule& schedule) {
   take_prepared(std::move(memory), std::move(round));
 }
 
+/// Lets the routine hand over the results of its last round, and waits.
+void NcclExecutor::hand_over() const {
+  if (!turns_) return;
+  turns_.before_read();
+  cuda(cudaStreamSynchronize(main_stream()));
+}
+
 void NcclExecutor::write(int rank, const Slice& into, std::span<const float> from) {
-  if (turns_) {
-    turns_.before_write(into, schedule_);
-    wait_for_routine();
-  }
+  hand_over();
+  turns_.before_write(into);
   CudaExecutor::write(rank, into, from);
 }
 
 void NcclExecutor::scatter(int rank, const Slice& into, std::int64_t stride, float value) {
-  if (turns_) {
-    turns_.before_write(into, schedule_);
-    wait_for_routine();
-  }
+  hand_over();
+  turns_.before_write(into);
   CudaExecutor::scatter(rank, into, stride, value);
 }
 
 void NcclExecutor::read(std::span<float> into, int rank, const Slice& from) const {
-  if (turns_) {
-    turns_.before_read();
-    wait_for_routine();
-  }
+  hand_over();
   CudaExecutor::read(into, rank, from);
 }
 
 std::uint64_t NcclExecutor::checksum(int rank, std::span<const Slice> slices) const {
-  if (turns_) {
-    turns_.before_read();
-    wait_for_routine();
-  }
+  hand_over();
   return CudaExecutor::checksum(rank, slices);
 }
 
 void NcclExecutor::synchronise() {
   if (turns_.must_prepare()) {
     turns_.prepare();
-    wait_for_routine();
+    cuda(cudaStreamSynchronize(main_stream()));
   }
   CudaExecutor::synchronise();
 }
-
-/// Waits for what the routine has queued outside of rounds.
-void NcclExecutor::wait_for_routine() const { cuda(cudaStreamSynchronize(main_stream())); }
 
 double NcclExecutor::run() {
   const double seconds = CudaExecutor::run();

@@ -79,7 +79,7 @@ class TcpExecutor : public EngineExecutor {
     turns_ = RoutineTurns(engine().schedule(), call);
   }
   void write(int rank, const Slice& into, std::span<const float> from) override {
-    turns_.before_write(into, engine().schedule());
+    turns_.before_write(into);
     EngineExecutor::write(rank, into, from);
   }
   void read(std::span<float> into, int rank, const Slice& from) const override {

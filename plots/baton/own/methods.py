@@ -62,7 +62,7 @@ def method(name, *, attention="linear", backward=None, layout="contiguous", byte
 
         try:
             start.harness().add_method(make, views, name, summary, words, layout, _lacking(needs), most_ranks or 0,
-                                          backward is not None, deterministic, *counts)
+                                       backward is not None, deterministic, *counts)
         except RuntimeError as error:  # of the harness, such as an unknown word
             raise Error(str(error)) from None
         start.harness().measure_empty_calls(_empty())
@@ -92,8 +92,8 @@ class Layer:
     scaled by d_k ** -0.5, and no state comes in. `rank` is one of `ranks`, in the order of the tokens.
 
     All share the harness's memory. On a GPU, work must be queued on the CUDA stream `stream`, which is current in torch; it is
-    None on a processor. `send(array, to)` and `receive(array, from_)` carry arrays of f32 over
-    TCP where executor tcp runs the ranks; any other library will do as well. `saved` is yours.
+    None on a processor. `send(array, to)` and `receive(array, from_)` carry arrays of f32 over TCP where executor tcp runs the
+    ranks; any other library will do as well. `saved` is yours.
     """
 
     def __init__(self, call):

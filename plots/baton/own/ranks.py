@@ -10,6 +10,7 @@ BATON_WORKER. What it prints goes to the standard error: the bench has the stand
 import contextlib
 import json
 import os
+import pathlib
 import signal
 import socket
 import subprocess
@@ -17,7 +18,7 @@ import sys
 import time
 
 GRACE_SECONDS = 10  # in which the others end by themselves when one has failed
-PATIENCE_SECONDS = 30  # in which they end when one has ended well
+PATIENCE_SECONDS = 30  # in which they end when one has ended well before all have met
 
 
 def launcher():
@@ -31,7 +32,7 @@ def main(arguments):
     words = int(arguments[0]) + 1
     program, size, folder = arguments[1:words], int(arguments[words]), arguments[-1]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    return run(program, size, {**os.environ, "BATON_WORKER": folder}, os.path.join(folder, "messages"))
+    return run(program, size, {**os.environ, "BATON_WORKER": folder}, pathlib.Path(folder) / "messages")
 
 
 def run(program, size, environment, messages):
@@ -47,7 +48,8 @@ def run(program, size, environment, messages):
         for rank in range(max(size, 1)):
             own = {name: str(value) for name, value in {**shared, "RANK": rank, "LOCAL_RANK": rank}.items()} if size else {}
             processes.append(subprocess.Popen(program, env={**environment, **own}, stdout=sys.stderr, start_new_session=True))
-        return first_failure(processes, lambda rank, code: report(messages, rank, code))
+        said = _size(messages)
+        return first_failure(processes, lambda rank, code: report(messages, rank, code), lambda: _size(messages) > said)
     finally:
         for process in processes:  # and what it has started itself
             with contextlib.suppress(ProcessLookupError):
@@ -63,10 +65,14 @@ def report(messages, rank, code):
             file.write(json.dumps(said, separators=(",", ":")) + "\n")
 
 
-def first_failure(processes, tell):
-    """Waits for all of them, or until GRACE_SECONDS after one has failed, or PATIENCE_SECONDS after one has ended well.
-    Returns the exit code of the lowest rank that has failed, or 1 if some never ended, else 0. Tells the rank and the code
-    of the one that it did not wait for any longer."""
+def _size(path):
+    return path.stat().st_size if path.exists() else 0
+
+
+def first_failure(processes, tell, have_met):
+    """Waits for all of them, or until GRACE_SECONDS after one has failed, or PATIENCE_SECONDS after one has ended well
+    while they `have_met` not. Returns the exit code of the lowest rank that has failed, or 1 if some never ended, else 0.
+    Tells the rank and the code of the one that it did not wait for any longer."""
     ended = failed = None  # when
     while None in (codes := [process.poll() for process in processes]):
         now = time.monotonic()
@@ -75,7 +81,7 @@ def first_failure(processes, tell):
         if failed is None and any(codes):
             failed = now
             tell(*next((rank, code) for rank, code in enumerate(codes) if code))
-        if (failed and now > failed + GRACE_SECONDS) or (ended and now > ended + PATIENCE_SECONDS):
+        if (failed and now > failed + GRACE_SECONDS) or (ended and now > ended + PATIENCE_SECONDS and not have_met()):
             break
         if ended:
             time.sleep(0.02)

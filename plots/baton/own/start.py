@@ -53,7 +53,7 @@ def harness():
     try:
         from baton import _harness as module  # pylint: disable=import-outside-toplevel
     except ImportError as error:
-        raise ImportError(f"natives need the compiled part of the package, which ./run wheel builds: {error}") from None
+        raise ImportError(f"natives and methods need the compiled part of the package, which ./run wheel builds: {error}") from None
     devices.load()
     return module
 

@@ -55,7 +55,7 @@ TEST_F(Routines, PrepareAfterInputsAndFinishBeforeResultsAreSeen) {
   const Schedule s = schedule_of("noting");
   const Slice q = s.buffer("q"), o = s.buffer("o");
   RoutineTurns turns = turns_of(s);
-  turns.before_write(q, s);
+  turns.before_write(q);
   EXPECT_TRUE(turns.must_prepare());
   turns.prepare();
   EXPECT_FALSE(turns.must_prepare());
@@ -64,12 +64,12 @@ TEST_F(Routines, PrepareAfterInputsAndFinishBeforeResultsAreSeen) {
   turns.before_read();
   turns.before_read();
   EXPECT_EQ(noted, "prf") << "results are handed over once";
-  turns.before_write(o, s);
+  turns.before_write(o);
   EXPECT_FALSE(turns.must_prepare()) << "an output that is overwritten is no new input";
   turns.run();
-  turns.before_write(o, s);
+  turns.before_write(o);
   EXPECT_EQ(noted, "prfrf") << "what is written over a result must come after it";
-  turns.before_write(s.buffer("k"), s);
+  turns.before_write(s.buffer("k"));
   turns.run();
   EXPECT_EQ(noted, "prfrfpr") << "a round over new inputs is never without its preparation";
 }
@@ -79,7 +79,7 @@ TEST_F(Routines, OfSchedulesWithoutARoutineDoNothing) {
   EXPECT_FALSE(none);
   EXPECT_FALSE(none.must_prepare());
   none.before_read();
-  none.before_write({}, schedule_of("noting"));
+  none.before_write({});
   EXPECT_FALSE(has_routine(schedule_of("of_another_kind")));
   EXPECT_TRUE(has_routine(schedule_of("noting")));
   Schedule two = schedule_of("noting");

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
+
+#include "tests/harness/run/made_run.hpp"
 
 namespace {
 
@@ -120,6 +123,28 @@ TEST(FailureOf, ALaunchWithoutReportsHasTheWordsOfItsLauncher) {
 TEST(FailureOf, ALaunchWithoutReportsHasItsExitCode) {
   EXPECT_EQ(failure_of(ended({}), name).reason, "its launch ended with exit code 137");
   EXPECT_FALSE(failure_of(ended({}), name).rank);
+}
+
+TEST(FailuresInARow, GiveUpAllLikeThemAtTheThird) {
+  const Options options = made_options();  // of two names at 2 ranks, then at 3
+  const std::vector<int> none;
+  FailuresInARow failures(options.cases, false);
+  EXPECT_EQ(failures.add(0), none);
+  EXPECT_EQ(failures.add(1), none);
+  EXPECT_EQ(failures.add(0), (std::vector{0, 1})) << "all at 2 ranks";
+  EXPECT_EQ(failures.reason(), "not tried, since 3 cases of local at 2 ranks failed before");
+  EXPECT_EQ(failures.add(2), none) << "another number of ranks begins anew";
+  failures.add(2);
+  failures.clear();
+  EXPECT_EQ(failures.add(3), none);
+}
+
+TEST(FailuresInARow, GiveUpOneNameAlone) {
+  const Options options = made_options();
+  FailuresInARow failures(options.cases, true);
+  for (const int index : {0, 1, 0, 1}) EXPECT_TRUE(failures.add(index).empty()) << "the names take turns";
+  failures.add(1);
+  EXPECT_EQ(failures.add(1), std::vector{1});
 }
 
 }  // namespace
