@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -38,10 +39,7 @@ def main(arguments):
 def run(program, size, environment, messages):
     """Runs the program once for each rank, alone if there are none. Returns the exit code of one that failed, or 0, and
     reports a rank that a signal ended to the file of `messages`."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+    shared = {"WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": _free_port(),
               "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", 1), "BATON_LAUNCH": "tcp"}
     processes = []
     try:
@@ -63,6 +61,15 @@ def report(messages, rank, code):
         said = {"what": "", "rank": rank, "text": text}
         with open(messages, "a", encoding="utf-8") as file:
             file.write(json.dumps(said, separators=(",", ":")) + "\n")
+
+
+def _free_port():
+    """A free port below those that the system gives to connections, so that it is still free when rank 0 listens there."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("", port))
+            return port
 
 
 def _size(path):

@@ -4,7 +4,9 @@
   python3 torchrun_like.py N PROGRAM [ARGUMENTS...]       runs it, passes its output on, and ends with its worst exit code
 """
 
+import contextlib
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -12,11 +14,14 @@ import sys
 INHERITED = ("OMPI_", "PMIX_", "PMI_", "SLURM_", "TORCHELASTIC_")
 
 
-def free_port():
-    """A port such that it and the next 16 are probably free."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return min(one.getsockname()[1], 65000)
+def free_port(ports=17):
+    """The first of `ports` ports in a row that are free. They are below those that the system gives to connections."""
+    while True:
+        first = random.randrange(20000, 32000)
+        with contextlib.ExitStack() as all_of_them, contextlib.suppress(OSError):
+            for port in range(first, first + ports):
+                all_of_them.enter_context(socket.socket()).bind(("", port))
+            return first
 
 
 def torch_variables(rank, size, port):
