@@ -144,8 +144,8 @@ void refuse_unknown_layers(SpMethod& method) {
     if (is_linear && share.key_heads() != share.heads)
       return "linear attention has as many heads of keys as of queries, not " +
              std::to_string(share.key_heads()) + " for " + std::to_string(share.heads);
-    if (is_linear && layer.mask.kind != MaskKind::causal)
-      return "its state is causal, and cannot take the mask " + std::string(to_string(layer.mask.kind));
+    if (is_linear && (layer.mask.kind != MaskKind::causal || layer.mask.has_window()))
+      return "its state is causal, and cannot take the mask " + to_string(layer.mask);
     if (std::find(rules.begin(), rules.end(), layer.rule) == rules.end())
       return "its text has the " + std::string(to_string(rules.front())) + " rule, not the " +
              to_string(layer.rule) + " rule";
@@ -171,7 +171,10 @@ const char* to_string(GateKind gate) {
   return gate == GateKind::vector ? "vector" : gate == GateKind::scalar ? "scalar" : "none";
 }
 
-const char* to_string(MaskKind mask) { return mask == MaskKind::causal ? "causal" : "full"; }
+std::string to_string(const Mask& mask) {
+  if (mask.has_window()) return std::string(window_prefix) + std::to_string(mask.window);
+  return mask.kind == MaskKind::causal ? "causal" : "full";
+}
 
 const char* to_string(Attention attention) { return attention == Attention::linear ? "linear" : "softmax"; }
 

@@ -59,7 +59,10 @@ const char* to_string(Pass pass);
 const char* to_string(Mode mode);
 const char* to_string(Attention attention);
 const char* to_string(GateKind gate);
-const char* to_string(MaskKind mask);
+/// What the word of a mask with a window begins with; its number of keys follows.
+inline constexpr std::string_view window_prefix = "window:";
+/// A mask in users' words: causal, full, or window:W for a window of W keys.
+std::string to_string(const Mask& mask);
 const char* to_string(Rule rule);
 const char* to_string(States states);
 /// The attention of a layer in users' words: softmax, linear, and of a delta rule kda, gdn or

@@ -44,7 +44,7 @@ std::string oracle_key(const LayerProblem& problem) {
       "{} layer by rule {}: {}, {}, {} ranks{}, seed {}, starts {}{}, mask {} to {}, states {}",
       to_string(attention), static_cast<int>(rule), shape_and_gates, to_string(dtype), ranks,
       alone ? " alone" : "", seed, fmt::join(starts, " "), has_closed_gates ? " closed" : "",
-      to_string(mask.kind), mask.end, to_string(states));
+      to_string(mask), mask.end, to_string(states));
 }
 
 }  // namespace baton

@@ -7,6 +7,7 @@
 
 #include "harness/layers/comparison_groups.hpp"
 #include "harness/options/common_options.hpp"
+#include "harness/options/flag_values.hpp"
 
 namespace baton {
 namespace {
@@ -17,11 +18,35 @@ const Choices<States> state_choices{
     {"none", States::none}, {"in", States::in}, {"out", States::out}, {"both", States::both}};
 const Choices<GateKind> gate_kind_choices{
     {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
-const Choices<MaskKind> mask_choices{{"causal", MaskKind::causal}, {"full", MaskKind::full}};
+const Choices<Mask> mask_choices{{"causal", {}}, {"full", {MaskKind::full}}};
 const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
                                           {"mixed", GateDraw::mixed},
                                           {"strong", GateDraw::strong},
                                           {"weak", GateDraw::weak}};
+
+/// The number of keys of a word such as window:1024. Throws UsageError if there is none.
+std::int64_t keys_of_window(const std::string& word) {
+  const FlagRules rules{.name = "--mask",
+                        .kind = "size",
+                        .least = 1,
+                        .most = std::uint64_t{1} << 24,
+                        .sized = "a window's number of keys, as in window:1024"};
+  return static_cast<std::int64_t>(
+      number_in(rules, word.substr(std::min(word.size(), window_prefix.size()))));
+}
+
+/// The words of masks, and of windows by their number of keys; 'all' stands for all names.
+std::vector<std::string> resolve_masks(std::vector<std::string> words) {
+  std::vector<std::string> known = words_of(mask_choices);
+  for (std::string& word : words)
+    if (word.starts_with("window")) known.push_back(word = to_string(Mask{.window = keys_of_window(word)}));
+  return resolve_names("mask", words, known);
+}
+
+Mask mask_of(const std::string& word) {
+  return word.starts_with(window_prefix) ? Mask{.window = keys_of_window(word)}
+                                         : value_of(mask_choices, word);
+}
 
 /// Declares the flags of a layer's sizes and of its numbers.
 void declare_layer(Flags& flags, RawOperators& raw) {
@@ -87,9 +112,8 @@ void declare(Flags& flags, RawOperators& raw) {
   flags.begin(FlagGroup::sizes);
   layers.add<std::int64_t>("packed", {0}, [](AskedLayer& one, auto mean) { one.draw.packing.mean = mean; })
       .tokens(0);
-  layers.add("mask", {"causal"}, words_of(mask_choices), [](AskedLayer& one, const std::string& word) {
-    one.layer.mask.kind = value_of(mask_choices, word);
-  });
+  layers.add("mask", {"causal"}, resolve_masks,
+             [](AskedLayer& one, const std::string& word) { one.layer.mask = mask_of(word); });
   Flag tokens = layers.add<std::int64_t>("tokens", {8192},
                                          [](AskedLayer& one, auto count) { one.layer.share.tokens = count; });
   // Each number of ranks has another share of a sequence (Workload::sized).

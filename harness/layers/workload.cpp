@@ -116,6 +116,8 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   // Two chunks and a short one, an even number.
   small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
   if (has_sequence()) small.mask.end = ranks * small.share.tokens - 1;
+  if (small.mask.has_window())  // as large a part of a share
+    small.mask.window = small.mask.window * small.share.tokens / layer_.share.tokens + 1;
   // As few heads as the method takes: one may cut them. As many as here share one of keys.
   const std::int64_t batch = layer_.share.batch, key_heads = find_tensor("k")->heads(layer_.share);
   const std::int64_t shared = layer_.share.heads / key_heads;
@@ -236,7 +238,7 @@ AxisValues OperatorWorkload::axes() const {
     all.add(one);
   }
   all.add({{"sequence", has_sequence() ? layer_.mask.end : 0},
-           {"mask", to_string(layer_.mask.kind)},
+           {"mask", to_string(layer_.mask)},
            {"groups", layer_.groups},
            {"dtype", to_string(layer_.dtype)},
            {"kernel", kernel().first, is_by_cudnn() ? in_all : in_record_alone, "kernel:cudnn"},

@@ -76,10 +76,18 @@ class AxisFlags {
   template <class Set>
   Flag add(schema::Key key, const std::vector<std::string>& words, const std::vector<std::string>& known,
            const Set& set) {
+    const std::string what(key.field().flag.substr(2));
+    return add(
+        key, words, [=](const auto& given) { return resolve_names(what, given, known); }, set);
+  }
+
+  /// The same for words of which `resolve(words)` makes the values, unless they are the default ones.
+  template <class Resolve, class Set>
+  requires std::is_invocable_v<Resolve, std::vector<std::string>> Flag
+  add(schema::Key key, const std::vector<std::string>& words, const Resolve& resolve, const Set& set) {
     const auto kept = std::make_shared<std::vector<std::string>>(words);
     axes_.push_back([=](Grid<Point>& grid) {
-      const std::string flag(key.field().flag);
-      grid.vary(flag, *kept == words ? words : resolve_names(flag.substr(2), *kept, known), set);
+      grid.vary(std::string(key.field().flag), *kept == words ? words : resolve(*kept), set);
     });
     return flags_.add_key(key, *kept).list();
   }

@@ -220,8 +220,9 @@ inline constexpr std::array of_workload = std::to_array<Field>({
      .flag = "--mask",
      .absent = "\"causal\"",
      .is_named = true,
-     .help = "The keys that a query of softmax attention sees: causal (up to its own), or full (all).",
-     .flag_help = "'all': each of them"},
+     .help = "The keys that a query of softmax attention sees: causal (up to its own), full (all), or "
+             "window:W (the last W up to its own).",
+     .flag_help = "'all': causal,full"},
     {.key = "kernel",
      .role = axis,
      .type = text,

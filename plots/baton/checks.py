@@ -17,7 +17,7 @@ SCHEMA = 1  # of the records that these programs read
 
 LINES = ("dp", "split", "full")
 PASSES = ("forward", "backward", "both")
-MASKS = ("causal", "full")
+MASK = re.compile("causal|full|window:[1-9][0-9]{0,8}")
 STATES = ("none", "in", "out", "both")
 MODES = ("compute_only", "exposed", "overlapped")
 LEAST_SECONDS, MOST_SECONDS = 1e-15, 1e15
@@ -123,7 +123,8 @@ VALIDATORS = {"text": TEXT, "whole": COUNT, "real": NUMBER, "truth": (lambda val
             "interval": (are_ends, "the two ends of an interval"), "list": (lambda value: isinstance(value, list), "a list")}
 # What the type of a key does not say.
 EXTRA_VALIDATORS = {
-    "pass": one_of(PASSES), "mode": one_of(MODES), "line": one_of(LINES), "mask": one_of(MASKS), "state": one_of(STATES),
+    "pass": one_of(PASSES), "mode": one_of(MODES), "line": one_of(LINES), "state": one_of(STATES),
+    "mask": (lambda value: isinstance(value, str) and MASK.fullmatch(value) is not None, "causal, full or window:W"),
     "mean_seconds": TIME, "median_seconds": TIME, "predicted_seconds": or_null(TIME), "bound_seconds": or_null(BOUND),
     "ci95_seconds": (is_interval, "the two ends of an interval, in seconds"),
     "ratio_ci95": or_null((is_interval, "the two ends of an interval")),

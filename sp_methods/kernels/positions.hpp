@@ -55,12 +55,19 @@ enum class MaskKind { causal, full };
 /// upper(p). Neither end falls as p grows, so each query sees one run of keys whose positions
 /// ascend.
 struct Mask {
+  static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+
   MaskKind kind = MaskKind::causal;
   /// The position behind the last token. What ranks have from there on is padding, which a full
   /// mask hides.
-  std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end = unlimited;
+  /// The most keys that a query of a causal mask sees, its own one and those just before it.
+  std::int64_t window = unlimited;
 
-  static std::int64_t lower(std::int64_t /*position*/) { return 0; }
+  bool has_window() const { return window != unlimited; }
+  std::int64_t lower(std::int64_t position) const {
+    return has_window() ? std::max<std::int64_t>(0, position - window + 1) : 0;
+  }
   std::int64_t upper(std::int64_t position) const { return kind == MaskKind::causal ? position : end - 1; }
   /// The least position of a query that may see a key at `position`.
   std::int64_t first_query(std::int64_t position) const { return kind == MaskKind::causal ? position : 0; }

@@ -12,9 +12,9 @@
 //   gradients:  p = e^{s q k^T - lse}        dv += p^T d_o        dz = p (.) (d_o v^T - delta)
 //               dq += s dz k                 dk += s dz^T q
 //
-// Positions ascend and all masks begin with the sequence (Mask::lower), so the keys that a query
-// sees are the first so many of the block. Several heads of queries may share one of keys and
-// values, whose gradients are then sums over these heads.
+// Positions ascend, so the keys of a block that a query sees follow one another: those from
+// hidden() to before visible(). A query may see none behind one that sees some. Several heads of
+// queries may share one of keys and values, whose gradients are then sums over these heads.
 // Latent keys hold their values: v is the first d_v columns of k, and dv is added to those of dk.
 // Cost: for each visible pair and head 2 (d_k + d_v) flop forward, 6 d_k + 4 d_v backward. Bytes
 // count each input once and each result once, or twice where a result is added to.
@@ -129,10 +129,18 @@ struct SoftmaxShape {
   std::int64_t value_width() const { return latent ? 0 : d_v; }
   /// The factor s = d_k^{-1/2} of the scores.
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(d_k)); }
-  /// Number of keys of the block that local query i sees.
+  /// Number of keys of the block before the first that local query i sees; visible(i) if it sees
+  /// none.
+  std::int64_t hidden(std::int64_t i) const {
+    return mask.has_window() ? k_positions.visible(mask.lower(q_positions.at(i)) - 1, k_tokens) : 0;
+  }
+  /// Number of keys of the block up to the last that local query i sees.
   std::int64_t visible(std::int64_t i) const {
     return k_positions.visible(mask.upper(q_positions.at(i)), k_tokens);
   }
+  /// Leaves out the keys before the first and behind the last that any query sees, of keys that are
+  /// one run of the sequence. Returns how many are left out before the first.
+  std::int64_t keep_seen_keys();
   /// Number of pairs (query, key) that the mask leaves in one head.
   double visible_pairs() const;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The causal mask of a block as a library takes it: runs of queries whose visible keys are either
+// The mask of a block without a window as a library takes it: runs of queries whose visible keys are either
 // the same for all, or one more from each query to the next.
 //
 //   own block, any layout          one run, causal: the last query sees all keys

@@ -237,7 +237,8 @@ const RegisteredMethod registered{{
     .build = dist_flash_attention,
     .claim = claim,
     .unsupported = [](const Layer& layer, int) -> Refusal {
-      if (layer.mask.kind != MaskKind::causal) return "it balances a causal mask";
+      if (layer.mask.kind != MaskKind::causal || layer.mask.has_window())
+        return "it balances a causal mask without a window";
       return unsupported_softmax(layer, contiguous);
     },
     .layout = contiguous,

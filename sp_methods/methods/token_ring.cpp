@@ -186,11 +186,17 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
   return Cost{std::max(of_0, of_1), passes * (P == 2 ? 2 : P + 1)};
 }
 
+Refusal refuse_windows(const Layer& layer) {
+  return layer.mask.has_window()
+             ? "its queries stop where they see no key, and with a window may see later ones"
+             : Refusal{};
+}
+
 const RegisteredMethod registered[]{
     softmax_method("token_ring", "queries around the ring, results straight back, contiguous tokens",
-                   contiguous, token_ring, claim<contiguous>),
+                   contiguous, token_ring, claim<contiguous>, refuse_windows),
     softmax_method("token_ring_zigzag", "queries around the ring, results straight back, zigzag tokens",
-                   zigzag, token_ring, claim<zigzag>),
+                   zigzag, token_ring, claim<zigzag>, refuse_windows),
 };
 
 }  // namespace

@@ -104,8 +104,8 @@ class SoftmaxSteps {
     return last;
   }
 
-  /// Number of queries of the pair that may see a key. They are the last ones of their rank. Under
-  /// a full mask all may, though a rank's keys can all be padding.
+  /// Number of queries of the pair that may see a key under a mask without a window. They are the
+  /// last ones of their rank. Under a full mask all may, though a rank's keys can all be padding.
   std::int64_t seeing(RankPair pair) const {
     const SoftmaxShape all = shape(pair);
     const std::int64_t first = layer_.mask.first_query(all.k_positions.at(0));
@@ -113,7 +113,9 @@ class SoftmaxSteps {
   }
 
   /// True if any query of the pair may see any key.
-  bool is_visible(RankPair pair) const { return seeing(pair) > 0; }
+  bool is_visible(RankPair pair) const {
+    return seeing(pair) > 0 && (!layer_.mask.has_window() || shape(pair).visible_pairs() > 0);
+  }
 
   /// Sets `result` to the attention of queries `q`, the last ones of their rank, over `block`.
   void attend(const PartialOutput& result, const Slice& q, const RingBlock& block, RankPair pair,
@@ -248,17 +250,22 @@ inline Refusal unsupported_softmax(const Layer& layer, Layout layout) {
   return unsupported_in_a_ring(layer);
 }
 
-/// Registers a method of softmax attention that runs every layer with `layout`, which `build` gets.
+/// Registers a method of softmax attention that runs every layer with `layout`, which `build` gets,
+/// but those for which `refuse` gives a reason.
 template <class Build, class Claim>
-RegisteredMethod softmax_method(const std::string& name, const std::string& summary, Layout layout,
-                                const Build& build, const Claim& claim) {
+RegisteredMethod softmax_method(
+    const std::string& name, const std::string& summary, Layout layout, const Build& build,
+    const Claim& claim, Refusal (*refuse)(const Layer&) = [](const Layer&) { return Refusal{}; }) {
   return RegisteredMethod({
       .name = name,
       .summary = summary,
       .attention = Attention::softmax,
       .build = [=](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, layout); },
       .claim = claim,
-      .unsupported = [=](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
+      .unsupported = [=](const Layer& layer, int) -> Refusal {
+        if (Refusal reason = refuse(layer)) return reason;
+        return unsupported_softmax(layer, layout);
+      },
       .layout = layout,
   });
 }

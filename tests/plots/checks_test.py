@@ -27,7 +27,7 @@ class Kinds(InFolder):
                            ("ci95_seconds", [1]), ("ci95_seconds", [2.0, 1.0]), ("ci95_seconds", [math.inf, math.inf]),
                            ("name", "a\nb"), ("name", "\ud800"), ("commit", ["abc"]), ("machine", {"cpu": 5}),
                            ("machine", []), ("device", {"driver": "1"}), ("schema", 2), ("blocks_asked", "many"),
-                           ("bound_seconds", -1), ("pass", "sideways"), ("mask", "half"), ("state", "some"), ("rank_seconds", ["x"]), ("rank_seconds", [[1e-6], []]), ("rank_seconds", [[1e-6], [True]]),
+                           ("bound_seconds", -1), ("pass", "sideways"), ("mask", "half"), ("mask", "window:0"), ("mask", 3), ("state", "some"), ("rank_seconds", ["x"]), ("rank_seconds", [[1e-6], []]), ("rank_seconds", [[1e-6], [True]]),
                            ("seconds", [1e-6, math.nan]), ("seconds", [math.inf]), ("seconds", [True]), ("rounds_as_last", ["x"]), ("rounds_as_last", [None, 1]),
                            ("commit", "a\u200fb"), ("commit", "\u2028"), ("machine", {"environment": {"OMPI_x": "\x1b[31m"}})):
             said = self.refusal(**{key: value})

@@ -25,7 +25,7 @@ constexpr int most_ranks = 16;
 /// The method under a scan, as it stands in a message.
 std::string text(const SpMethod& method, const Layer& layer, const Split& split) {
   return fmt::format("{} {} {} {} {} {}{} groups {} scan '{}' on {} ranks, {} a node", method.name,
-                     to_string(layer.pass), to_string(layer.mode), to_string(layer.mask.kind),
+                     to_string(layer.pass), to_string(layer.mode), to_string(layer.mask),
                      fmt::format("{} {}", to_string(layer.rule), to_string(layer.share.gate)),
                      to_string(layer.dtype), layer.share.latent ? " latent" : "", layer.groups, layer.scan,
                      split.ranks, split.ranks_per_node);
@@ -75,16 +75,19 @@ std::vector<Layer> layers_of(const SpMethod& method) {
         all.push_back(all[i]);
         all.back().rule = rule;
       }
-  // The full mask, under which a rank's queries may travel to all others.
-  for (std::size_t i = 0, count = all.size(); i < count && !is_linear; ++i) {
-    all.push_back(all[i]);
-    all.back().mask.kind = MaskKind::full;
-  }
+  // The full mask, under which a rank's queries may travel to all others, and windows that are
+  // shorter than a share, longer than two, and longer than any sequence.
+  for (std::size_t i = 0, count = all.size(); i < count && !is_linear; ++i)
+    for (const Mask& mask : {Mask{MaskKind::full}, Mask{.window = 1}, Mask{.window = 60}, Mask{.window = 300},
+                             Mask{.window = 4000}}) {
+      all.push_back(all[i]);
+      all.back().mask = mask;
+    }
   // Latent keys of 128 channels with values of 64, one head of them for all queries.
   const std::vector<Layer> others = is_linear ? std::vector<Layer>{} : all;
   for (Layer layer : others)
     if (layer.share.kv_heads == 0) {
-      if (layer.mask.kind != MaskKind::causal) continue;
+      if (layer.mask.kind != MaskKind::causal || layer.mask.window > 300) continue;
       layer.share = {128, 4, 128, 64, 64, GateKind::none, 1, true};
       all.push_back(layer);
     }

@@ -68,7 +68,8 @@ std::map<std::string, Rows> dense(const Head& x, const Sees& sees) {
 
 /// The table of a mask, written without the mask's own functions.
 Sees table_of(const Mask& mask) {
-  if (mask.kind == MaskKind::causal) return [](auto query, auto key) { return key <= query; };
+  if (mask.kind == MaskKind::causal)
+    return [most = mask.window](auto query, auto key) { return key <= query && query - key < most; };
   return [end = mask.end](auto /*query*/, auto key) { return key < end; };
 }
 
@@ -90,16 +91,23 @@ std::map<std::string, std::vector<double>> by_reference(const Head& x, const Mas
           {"dv", gradients.dv}};
 }
 
-TEST(Mask, GivesFourTokensTheirRightValues) {
+/// Tokens with the values 0, 1, 2 and so on, whose scores are all equal.
+Head counting(std::int64_t tokens) {
   Head x;
-  for (const double t : {0.0, 1.0, 2.0, 3.0}) {
+  for (std::int64_t t = 0; t < tokens; ++t) {
     for (Rows* zero : {&x.q, &x.k}) zero->push_back({0});
-    x.v.push_back({t});
+    x.v.push_back({static_cast<double>(t)});
     x.d_o.push_back({1});
   }
-  const auto near = [](const std::vector<double>& values) {
-    return testing::Pointwise(testing::DoubleNear(1e-12), values);
-  };
+  return x;
+}
+
+auto near(const std::vector<double>& values) {
+  return testing::Pointwise(testing::DoubleNear(1e-12), values);
+}
+
+TEST(Mask, GivesFourTokensTheirRightValues) {
+  const Head x = counting(4);
   auto causal = by_reference(x, {}), full = by_reference(x, {MaskKind::full});
   EXPECT_THAT(causal["o"], near({0, 0.5, 1, 1.5}));
   EXPECT_THAT(causal["dv"], near({25.0 / 12, 13.0 / 12, 7.0 / 12, 0.25}));
@@ -108,11 +116,19 @@ TEST(Mask, GivesFourTokensTheirRightValues) {
   EXPECT_THAT((by_reference(x, {MaskKind::full, 3})["o"]), near({1, 1, 1, 1})) << "token 3 is padding";
 }
 
+TEST(Mask, GivesEightTokensInAWindowOfThreeTheirRightValues) {
+  auto window = by_reference(counting(8), {.window = 3});
+  EXPECT_THAT(window["o"], near({0, 0.5, 1, 2, 3, 4, 5, 6}));
+  EXPECT_THAT(window["dv"], near({11.0 / 6, 7.0 / 6, 1, 1, 1, 1, 2.0 / 3, 1.0 / 3}));
+}
+
 TEST(Mask, ReferenceDoesWhatTheTableSays) {
   std::mt19937_64 random(5);
   std::normal_distribution<> normal;
   for (const std::int64_t tokens : {1, 24, 150})  // less than a block of queries, and three of them
-    for (const Mask& mask : {Mask{}, Mask{MaskKind::full}, Mask{MaskKind::full, (tokens + 1) / 2}}) {
+    for (const Mask& mask :
+         {Mask{}, Mask{MaskKind::full}, Mask{MaskKind::full, (tokens + 1) / 2}, Mask{.window = 1},
+          Mask{.window = 5}, Mask{.window = 100}, Mask{.window = 1000}}) {
       Head x;
       const auto draw = [&](std::size_t width) {
         std::vector<double> row(width);
@@ -130,10 +146,11 @@ TEST(Mask, ReferenceDoesWhatTheTableSays) {
 }
 
 TEST(Mask, EndsNeverFall) {
-  for (const Mask& mask : {Mask{}, Mask{MaskKind::full, 9}})
+  for (const Mask& mask : {Mask{}, Mask{MaskKind::full, 9}, Mask{.window = 1}, Mask{.window = 4}})
     for (std::int64_t p = 0; p < 8; ++p) {
       EXPECT_LE(mask.upper(p), mask.upper(p + 1));
-      EXPECT_LE(Mask::lower(p), mask.upper(p));
+      EXPECT_LE(mask.lower(p), mask.lower(p + 1));
+      EXPECT_LE(mask.lower(p), mask.upper(p));
       for (std::int64_t key = 0; key < 9; ++key)
         EXPECT_EQ(mask.first_query(key) <= p, key <= mask.upper(p)) << p << " and " << key;
     }
@@ -187,22 +204,38 @@ void expect_dense(const SpMethod& method, const Layer& layer, int ranks) {
         expected.insert(expected.end(), row.begin(), row.end());
       }
     EXPECT_LT(relative_error(got, expected), 1e-5)
-        << buffer.name << " of rank " << rank << " of " << ranks << " under " << to_string(layer.mask.kind);
+        << buffer.name << " of rank " << rank << " of " << ranks << " under " << to_string(layer.mask);
   });
+}
+
+/// Windows of one key, within a share, over several shares, and longer than the sequence.
+const Mask masks[]{{},
+                   {MaskKind::full},
+                   {.window = 1},
+                   {.window = 3},
+                   {.window = 7},
+                   {.window = 13},
+                   {.window = 24},
+                   {.window = 1000}};
+
+/// The reason why a method does not take a mask; empty if it does.
+std::string why_not(const std::string& method, const Mask& mask) {
+  if (method == "dist_flash_attention" && !(mask == Mask{}))
+    return "it balances a causal mask without a window";
+  if (method.starts_with("token_ring") && mask.has_window())
+    return "its queries stop where they see no key, and with a window may see later ones";
+  if (method.starts_with("window_halo") && !mask.has_window())
+    return "it needs a window, such as --mask window:1024";
+  return {};
 }
 
 TEST_P(EveryMask, IsThatOfTheTableAtEveryNumberOfRanks) {
   for (int ranks = 1; ranks <= 4; ++ranks)
-    for (const MaskKind mask : {MaskKind::causal, MaskKind::full}) {
-      const Layer layer{
-          .share = {24 / ranks, 12, 4, 3, 4, GateKind::none}, .pass = Pass::both, .mask = {mask}};
+    for (const Mask& mask : masks) {
+      const Layer layer{.share = {24 / ranks, 12, 4, 3, 4, GateKind::none}, .pass = Pass::both, .mask = mask};
       const Refusal refusal = GetParam()->unsupported(layer, ranks);
-      if (mask == MaskKind::full && GetParam()->name == "dist_flash_attention") {
-        EXPECT_EQ(refusal.reason(), "it balances a causal mask");
-        continue;
-      }
-      ASSERT_EQ(refusal.reason(), "");
-      expect_dense(*GetParam(), layer, ranks);
+      ASSERT_EQ(refusal.reason(), why_not(GetParam()->name, mask));
+      if (!refusal) expect_dense(*GetParam(), layer, ranks);
     }
 }
 
@@ -220,9 +253,12 @@ TEST(Mask, LinearAttentionRefusesAllButTheCausalOne) {
     if (method->attention != Attention::linear) continue;
     Layer layer{.share = {8, 4, 4, 4, 4}, .rule = method->rules.front()};
     EXPECT_EQ(method->unsupported(layer, 4).reason(), "") << method->name;
-    layer.mask.kind = MaskKind::full;
-    EXPECT_EQ(method->unsupported(layer, 4).reason(), "its state is causal, and cannot take the mask full")
-        << method->name;
+    for (const Mask& mask : {Mask{MaskKind::full}, Mask{.window = 2}}) {
+      layer.mask = mask;
+      EXPECT_EQ(method->unsupported(layer, 4).reason(),
+                "its state is causal, and cannot take the mask " + to_string(mask))
+          << method->name;
+    }
   }
 }
 

@@ -39,8 +39,7 @@ struct Problem {
                layer.segmented ? "/segmented" : "") +
            (layer.starts.empty() ? "" : fmt::format("/starts:{}", fmt::join(layer.starts, "-"))) +
            (s.latent ? "/latent/" : "/") + to_string(layer.dtype) +
-           (layer.mask == Mask{} ? ""
-                                 : fmt::format("/mask:{}/to:{}", to_string(layer.mask.kind), layer.mask.end));
+           (layer.mask == Mask{} ? "" : fmt::format("/mask:{}/to:{}", to_string(layer.mask), layer.mask.end));
   }
 };
 
@@ -250,25 +249,29 @@ inline void fit(Problem& problem) {
   if (takes(more)) problem.layer = more;
 }
 
-/// The full mask, where heads share keys and where they do not.
+/// The full mask, and windows that end in a share and that are longer than two, where heads share
+/// keys and where they do not.
 inline void add_masks(std::vector<Problem>& all, const SpMethod& method, int ranks) {
   if (method.attention != Attention::softmax) return;
-  const std::size_t first = all.size();
-  for (const std::int64_t kv_heads : {0, 4})
-    add_variants(all, method, {20, 8, 4, 6, 8, GateKind::none, kv_heads}, ranks, false);
-  for (std::size_t i = first; i < all.size(); ++i) all[i].layer.mask.kind = MaskKind::full;
+  for (const Mask& mask : {Mask{MaskKind::full}, Mask{.window = 7}, Mask{.window = 50}}) {
+    const std::size_t first = all.size();
+    for (const std::int64_t kv_heads : {0, 4})
+      add_variants(all, method, {20, 8, 4, 6, 8, GateKind::none, kv_heads}, ranks, false);
+    for (std::size_t i = first; i < all.size(); ++i) all[i].layer.mask = mask;
+  }
 }
 
 /// Sequences that are padded: 19 tokens, and 3, which some ranks have none of.
 inline void add_padded(std::vector<Problem>& all, const SpMethod& method, int ranks) {
   const bool is_linear = method.attention == Attention::linear;
   for (const std::int64_t sequence : {19, 3})
-    for (const MaskKind mask : {MaskKind::causal, MaskKind::full})
+    for (const Mask& mask : {Mask{}, Mask{MaskKind::full}, Mask{.window = 5}})
       for (const Pass pass : {Pass::forward, Pass::backward, Pass::both}) {
-        if (is_linear && mask == MaskKind::full) continue;
+        if (is_linear && !(mask == Mask{})) continue;
         const std::int64_t tokens = Cut::padded(method.layout, ranks, sequence).tokens;
         const LayerShape share{tokens, 4, 4, 6, 4, is_linear ? GateKind::vector : GateKind::none};
-        all.push_back({&method, {.share = share, .pass = pass, .mask = {mask, sequence}}, ranks});
+        all.push_back(
+            {&method, {.share = share, .pass = pass, .mask = {mask.kind, sequence, mask.window}}, ranks});
       }
 }
 

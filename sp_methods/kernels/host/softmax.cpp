@@ -33,12 +33,15 @@ void for_query_tiles(const SoftmaxShape& shape, const Body& body) {
 template <class Body>
 void for_visible_tiles(const SoftmaxShape& shape, Tokens rows, const Body& body) {
   const Index visible = shape.visible(rows.first + rows.count - 1);
-  for (Index j = 0; j < visible; j += tile_tokens) body(Tokens{j, std::min(tile_tokens, visible - j)});
+  for (Index j = shape.hidden(rows.first); j < visible; j += tile_tokens)
+    body(Tokens{j, std::min(tile_tokens, visible - j)});
 }
 
-/// Number of keys of a tile that local query i sees.
-Index visible_columns(const SoftmaxShape& shape, Index i, Tokens columns) {
-  return std::clamp<Index>(shape.visible(i) - columns.first, 0, columns.count);
+/// The columns of a tile of keys that local query i sees.
+Tokens visible_columns(const SoftmaxShape& shape, Index i, Tokens columns) {
+  const auto inside = [&](Index key) { return std::clamp<Index>(key - columns.first, 0, columns.count); };
+  const Index first = inside(shape.hidden(i));
+  return {first, inside(shape.visible(i)) - first};
 }
 
 /// Rows of one head's values or their gradients, from v or from the first columns of latent keys k.
@@ -48,10 +51,12 @@ auto value_rows(auto* k, auto* v, Tokens t, Index head, const SoftmaxShape& shap
   return decltype(rows){rows.data(), t.count, shape.d_v, Eigen::OuterStride<>(rows.outerStride())};
 }
 
-/// Replaces the first n scores z of a row by e^{z - shift}, the others by zero.
-void exponentiate(Eigen::Ref<Eigen::RowVectorXf> z, Index n, float shift) {
-  z.head(n) = (z.head(n).array() - shift).max(-80.0F).exp();
-  z.tail(z.size() - n).setZero();
+/// Replaces the `seen` scores z of a row by e^{z - shift}, the others by zero.
+void exponentiate(Eigen::Ref<Eigen::RowVectorXf> z, Tokens seen, float shift) {
+  z.head(seen.first).setZero();
+  auto scores = z.segment(seen.first, seen.count);
+  scores = (scores.array() - shift).max(-80.0F).exp();
+  z.tail(z.size() - seen.first - seen.count).setZero();
 }
 
 /// The online softmax of one tile of queries.
@@ -66,14 +71,14 @@ class RunningSoftmax {
   /// Adds one key tile with scores `z`, which become its probabilities before normalisation.
   void add(Tile& z, const ConstTileRef& v, const SoftmaxShape& shape, Tokens rows, Tokens columns) {
     for (Index i = 0; i < rows.count; ++i) {
-      const Index n = visible_columns(shape, rows.first + i, columns);
-      if (n == 0) {
+      const Tokens seen = visible_columns(shape, rows.first + i, columns);
+      if (seen.count == 0) {
         z.row(i).setZero();
         continue;
       }
-      const float max = std::max(max_(i), z.row(i).head(n).maxCoeff());
+      const float max = std::max(max_(i), z.row(i).segment(seen.first, seen.count).maxCoeff());
       const float keep = std::exp(max_(i) - max);
-      exponentiate(z.row(i), n, max);
+      exponentiate(z.row(i), seen, max);
       max_(i) = max;
       sum_(i) = sum_(i) * keep + z.row(i).sum();
       if (keep != 1.0F) out_.row(i) *= keep;
@@ -115,8 +120,8 @@ class HeadGradients {
     const auto d_o = query_rows(x_.d_o, rows, shape_.d_v), k = key_rows(x_.in.k, columns, shape_.d_k);
     set_product(p_, q_, transposed(k));
     for (Index i = 0; i < rows.count; ++i) {
-      const Index n = visible_columns(shape_, rows.first + i, columns);
-      exponentiate(p_.row(i), n, x_.lse[(rows.first + i) * shape_.heads + head_]);
+      const Tokens seen = visible_columns(shape_, rows.first + i, columns);
+      exponentiate(p_.row(i), seen, x_.lse[(rows.first + i) * shape_.heads + head_]);
     }
     const Index key_head = head_ / shape_.group_heads();
     add_product(value_rows(x_.dk, x_.dv, columns, key_head, shape_), transposed(p_), d_o);
@@ -166,15 +171,25 @@ double pairs_of_runs(const Tokens& queries, const Tokens& keys) {
 
 }  // namespace
 
+std::int64_t SoftmaxShape::keep_seen_keys() {
+  const std::int64_t first = hidden(0), end = visible(q_tokens - 1);
+  k_positions = Positions::run(k_positions.at(first), end - first);
+  k_tokens = end - first;
+  return first;
+}
+
 double SoftmaxShape::visible_pairs() const {
   if (mask.kind == MaskKind::full) return static_cast<double>(q_tokens) * static_cast<double>(visible(0));
   double pairs = 0;
   if (q_positions.stride == 1 && k_positions.stride == 1) {
     for (const Tokens& queries : runs_of(q_positions, q_tokens))
-      for (const Tokens& keys : runs_of(k_positions, k_tokens)) pairs += pairs_of_runs(queries, keys);
+      for (const Tokens& keys : runs_of(k_positions, k_tokens)) {
+        pairs += pairs_of_runs(queries, keys);
+        if (mask.has_window()) pairs -= pairs_of_runs({queries.first - mask.window, queries.count}, keys);
+      }
     return pairs;
   }
-  for (std::int64_t i = 0; i < q_tokens; ++i) pairs += static_cast<double>(visible(i));
+  for (std::int64_t i = 0; i < q_tokens; ++i) pairs += static_cast<double>(visible(i) - hidden(i));
   return pairs;
 }
 

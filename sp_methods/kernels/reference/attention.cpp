@@ -145,7 +145,7 @@ struct QueryBlock {
         lse(count) {
     p.noalias() = scale * (q.middleRows(first, count) * k.topRows(last).transpose());
     for (Index i = 0; i < count; ++i) {
-      const Index begin = Mask::lower(first + i), end = std::min<Index>(mask.upper(first + i) + 1, last);
+      const Index begin = mask.lower(first + i), end = std::min<Index>(mask.upper(first + i) + 1, last);
       auto seen = p.row(i).segment(begin, end - begin);
       const double most = seen.maxCoeff();
       seen = (seen.array() - most).exp();

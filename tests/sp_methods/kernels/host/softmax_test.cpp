@@ -40,8 +40,8 @@ void scatter(std::vector<float>& x, const std::vector<float>& rows, const Positi
 
 class SoftmaxRing {
  public:
-  SoftmaxRing(const Tensors& x, const LayerShape& s, int count, Layout layout)
-      : s_(s), tokens_(s.tokens / count) {
+  SoftmaxRing(const Tensors& x, const LayerShape& s, int count, Layout layout, const Mask& mask = {})
+      : s_(s), mask_(mask), tokens_(s.tokens / count) {
     for (int p = 0; p < count; ++p) {
       const Positions at = Cut{layout, count, tokens_}.positions(p);
       ranks_.push_back({at, gather(x.q, at, tokens_, s.heads * s.d_k),
@@ -73,7 +73,9 @@ class SoftmaxRing {
 
  private:
   SoftmaxShape shape(size_t p, size_t j) const {
-    return {tokens_, tokens_, s_.heads, s_.d_k, s_.d_v, ranks_[p].positions, ranks_[j].positions};
+    SoftmaxShape shape{tokens_, tokens_, s_.heads, s_.d_k, s_.d_v, ranks_[p].positions, ranks_[j].positions};
+    shape.mask = mask_;
+    return shape;
   }
 
   void forward(size_t p, bool own_first) {
@@ -254,7 +256,8 @@ TEST(softmax_block, visible_pairs_of_all_blocks_are_the_causal_triangle) {
 }
 
 TEST(softmax_block, visible_pairs_are_those_that_each_query_sees) {
-  for (const Mask& mask : {Mask{}, Mask{MaskKind::full}, Mask{MaskKind::full, 30}})
+  for (const Mask& mask : {Mask{}, Mask{MaskKind::full}, Mask{MaskKind::full, 30}, Mask{.window = 1},
+                           Mask{.window = 9}, Mask{.window = 40}})
     for (const Positions& queries :
          {Positions::run(16, 16), Cut{Layout::zigzag, 4, 16}.positions(1),
           Cut{Layout::zigzag, 4, 16}.positions(1).last(12, 16), Cut{Layout::striped, 4, 16}.positions(1)})
@@ -264,9 +267,25 @@ TEST(softmax_block, visible_pairs_are_those_that_each_query_sees) {
         SoftmaxShape s{queries.split == 4 ? 12 : 16, 24, 1, 1, 1, queries, keys};
         s.mask = mask;
         double pairs = 0;
-        for (std::int64_t i = 0; i < s.q_tokens; ++i) pairs += static_cast<double>(s.visible(i));
+        for (std::int64_t i = 0; i < s.q_tokens; ++i)
+          pairs += static_cast<double>(s.visible(i) - s.hidden(i));
         EXPECT_EQ(s.visible_pairs(), pairs) << queries.first << ", " << keys.first;
+        std::int64_t seen = 0;
+        for (std::int64_t i = 0; i < s.q_tokens; ++i)
+          for (std::int64_t j = 0; j < s.k_tokens; ++j)
+            seen += keys.at(j) >= mask.lower(queries.at(i)) && keys.at(j) <= mask.upper(queries.at(i));
+        EXPECT_EQ(pairs, static_cast<double>(seen)) << queries.first << ", " << keys.first;
       }
+}
+
+TEST(softmax_block, a_window_as_long_as_the_sequence_gives_the_causal_bits) {
+  const Problem problem{{96, 2, 16, 16, 64, GateKind::none}, Gates::layer, 0.0F, 23};
+  const Tensors tensors = draw(problem);
+  const Layout layout = Layout::contiguous;
+  const auto causal = SoftmaxRing(tensors, problem.shape, 3, layout).run(true);
+  const auto windowed = SoftmaxRing(tensors, problem.shape, 3, layout, {.window = 96}).run(true);
+  EXPECT_EQ(causal.o, windowed.o);
+  EXPECT_EQ(causal.dk, windowed.dk);
 }
 
 /// 10 queries and 20 keys, d_k 3, d_v 5: 2 heads of keys, and as many of queries or twice as many.
