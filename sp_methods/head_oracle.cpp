@@ -111,6 +111,7 @@ HeadInputs::HeadInputs(const LayerInputValues& inputs, std::int64_t head, std::i
       // Kernels of bf16 tensors round these numbers again and again, and keep states in f32.
       rounding(inputs.problem().dtype == Dtype::bf16 ? 0 : key) {
   shape.tokens = tokens;
+  if (mask.end != Mask::unlimited) mask.end -= first;
   const std::int64_t history =
       shape.conv == 0 ? 0 : std::min(shape.conv - 1, first - inputs.problem().start_of(first));
   Roundings roundings(key);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numbers>
 
 #include "collectives/schedule/slice.hpp"
 
@@ -71,14 +72,41 @@ std::int64_t LayerProblem::start_of(std::int64_t position) const {
   return *(std::upper_bound(all.begin(), all.end(), position) - 1);
 }
 
-std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, int ranks,
-                                       std::uint64_t seed) {
+const char* to_string(LengthDraw draw) { return draw == LengthDraw::uniform ? "uniform" : "lognormal"; }
+
+namespace {
+
+/// The length that a number of 64 random bits stands for.
+std::int64_t drawn_length(std::int64_t mean, LengthDraw draw, std::uint64_t bits) {
+  if (draw == LengthDraw::uniform)
+    return 1 + static_cast<std::int64_t>(bits % static_cast<std::uint64_t>(2 * mean - 1));
+  constexpr double sigma = 1.17;
+  const auto uniform = [](std::uint64_t of) { return (static_cast<double>(of >> 11U) + 0.5) * 0x1p-53; };
+  const double normal = std::sqrt(-2 * std::log(uniform(bits))) *
+                        std::cos(2 * std::numbers::pi * uniform(mixed(bits)));  // Box and Muller
+  const double length = static_cast<double>(mean) * std::exp(sigma * normal - sigma * sigma / 2);
+  return std::max<std::int64_t>(1, std::llround(std::min(length, 1e15)));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> starts_of(std::span<const std::int64_t> lengths) {
+  std::vector<std::int64_t> starts;
+  std::int64_t at = 0;
+  for (const std::int64_t length : lengths) {
+    if (length > 0) starts.push_back(at);
+    at += length;
+  }
+  return starts;
+}
+
+std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, int ranks, std::uint64_t seed,
+                                       LengthDraw draw) {
   const std::uint64_t key = key_of(seed, number_of("packed"));
   std::vector<std::int64_t> starts;
   for (std::int64_t at = 0; at < tokens * ranks;) {
     starts.push_back(at);
-    at += 1 + static_cast<std::int64_t>(mixed(key + static_cast<std::uint64_t>(at)) %
-                                        static_cast<std::uint64_t>(2 * mean - 1));
+    at += drawn_length(mean, draw, mixed(key + static_cast<std::uint64_t>(at)));
   }
   if (ranks < 3) return starts;
   const std::int64_t border = tokens * (1 + static_cast<std::int64_t>(mixed(key) % (ranks - 1)));

@@ -101,9 +101,10 @@ Refusal refuse_states(const Layer& layer, const SpMethod& method, int ranks) {
 }
 
 /// Why a method that takes packed documents or not cannot take those of this layer.
-Refusal refuse_packed(const Layer& layer, bool packs) {
+Refusal refuse_packed(const Layer& layer, const SpMethod& method) {
   if (layer.starts.empty()) return {};
-  if (!packs) return "it takes one document, not packed ones";
+  if (!method.packs) return "it takes one document, not packed ones";
+  if (method.attention == Attention::softmax) return {};
   const std::string separated =
       "on GPUs the gate of a document's first token separates it from the one before";
   if (layer.segmented && layer.share.gate == GateKind::none)
@@ -149,7 +150,7 @@ void refuse_unknown_layers(SpMethod& method) {
     if (std::find(rules.begin(), rules.end(), layer.rule) == rules.end())
       return "its text has the " + std::string(to_string(rules.front())) + " rule, not the " +
              to_string(layer.rule) + " rule";
-    if (Refusal reason = refuse_packed(layer, method.packs)) return reason;
+    if (Refusal reason = refuse_packed(layer, method)) return reason;
     if (Refusal reason = refuse_grouped(layer, method)) return reason;
     if (Refusal reason = refuse_convolved(layer, method.convolves)) return reason;
     if (Refusal reason = refuse_states(layer, method, ranks)) return reason;

@@ -111,7 +111,8 @@ struct Layer {
   /// null unless a schedule of several layers has all forward passes before the backward passes.
   std::shared_ptr<std::map<std::string, Slice>> saved = nullptr;
   /// Positions, ascending, at which packed documents start in the tokens of all ranks. No state
-  /// passes a start; if there is none, all tokens are one document.
+  /// passes a start, and no query sees keys before that of its document; if there is none, all
+  /// tokens are one document.
   std::vector<std::int64_t> starts = {};
   /// The keys that queries of softmax attention see; the state of linear attention is causal.
   /// Tokens from `mask.end` on are padding under every method: all their inputs are zero.

@@ -5,10 +5,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/layers/documents.hpp"
 #include "harness/machine/system.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/common_options.hpp"
@@ -84,10 +86,15 @@ std::vector<AskedLayer> layers_of(const RawOperators& raw, const AttentionChoice
   AskedLayer first;
   first.layer.rule = attention.rule;
   first.draw.packing.seed = seed;
+  if (!raw.documents.empty()) {
+    std::vector<std::int64_t>& lengths = first.draw.packing.lengths = document_lengths(raw.documents);
+    first.layer.mask.end = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  }
   std::vector<AskedLayer> all = raw.layers.points(first);
   for (auto& [layer, draw, dtype, kernel] : all) {
     set_latent(layer.share, raw.mla);
     set_batch(layer.share);
+    if (!raw.documents.empty()) layer.share.tokens = layer.mask.end;
     layer.dtype = dtype_of(dtype, executors);
     layer.segmented = layer.dtype == Dtype::bf16;
     layer.kernels.softmax = kernel_of(kernel, executors, layer.dtype);

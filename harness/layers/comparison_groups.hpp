@@ -30,6 +30,7 @@ struct RawOperators {
   std::vector<std::string> modes{"overlapped"};
   std::vector<std::string> scans;
   std::vector<std::int64_t> mla;
+  std::vector<std::string> documents;  ///< Lengths, or the path of a file.
   AxisFlags<AskedLayer> layers;
 };
 

@@ -6,8 +6,27 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace baton {
+
+namespace {
+
+/// Given lengths in words: all of them if they are few, else how many there are and a digest.
+std::string text_of(const std::vector<std::int64_t>& lengths) {
+  constexpr std::size_t longest = 40;
+  const std::string all = fmt::format("{}", fmt::join(lengths, ","));
+  if (all.size() <= longest) return all;
+  return fmt::format("{} documents {:08x}", lengths.size(), std::hash<std::string>{}(all)&0xffffffffU);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> Packing::starts(std::int64_t tokens, int ranks) const {
+  if (!lengths.empty()) return starts_of(lengths);
+  return mean == 0 ? std::vector<std::int64_t>{} : drawn_starts(mean, tokens, ranks, seed, draw);
+}
 
 AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs) {
   const auto& [tokens, heads, d_k, d_v, chunk, gate, kv_heads, latent, packed_chunks, batch, conv, qk_heads] =
@@ -18,6 +37,8 @@ AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs) {
           {"gates", to_string(gates)},
           {"tokens", tokens},
           {"packed", packing.mean},
+          {"packed_draw", to_string(packing.mean > 0 ? packing.draw : LengthDraw::uniform)},
+          {"documents", text_of(packing.lengths)},
           {"batch", batch},
           {"heads", heads / batch},
           {"kv_heads", kv_heads == heads ? 0 : kv_heads / batch},
@@ -32,6 +53,12 @@ AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs) {
 LayerDraw reduced(LayerDraw inputs, std::int64_t tokens, std::int64_t fewer) {
   auto& [gates, packing] = inputs;
   static_cast<void>(gates);  // the same for any number of tokens
+  if (const auto count = static_cast<std::int64_t>(packing.lengths.size()); count > 0) {
+    packing.mean =
+        (std::accumulate(packing.lengths.begin(), packing.lengths.end(), std::int64_t{0}) + count - 1) /
+        count;
+    packing.lengths.clear();
+  }
   if (packing.mean > 0) packing.mean = std::max<std::int64_t>(2, packing.mean * fewer / tokens);
   return inputs;
 }
@@ -43,8 +70,8 @@ std::string oracle_key(const LayerProblem& problem) {
   return fmt::format(
       "{} layer by rule {}: {}, {}, {} ranks{}, seed {}, starts {}{}, mask {} to {}, states {}",
       to_string(attention), static_cast<int>(rule), shape_and_gates, to_string(dtype), ranks,
-      alone ? " alone" : "", seed, fmt::join(starts, " "), has_closed_gates ? " closed" : "",
-      to_string(mask), mask.end, to_string(states));
+      alone ? " alone" : "", seed, fmt::join(starts, " "), has_closed_gates ? " closed" : "", to_string(mask),
+      mask.end, to_string(states));
 }
 
 }  // namespace baton

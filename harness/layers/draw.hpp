@@ -6,17 +6,23 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "harness/cases/axis_values.hpp"
 #include "sp_methods/layer_inputs.hpp"
 
 namespace baton {
 
-/// The packed documents of a layer: their mean length in tokens, 0 for one document, and the seed
-/// of their starts.
+/// The packed documents of a layer: the mean of drawn lengths, or given lengths.
 struct Packing {
-  std::int64_t mean = 0;
-  std::uint64_t seed = 1;
+  std::int64_t mean = 0;   ///< In tokens, 0 for one document.
+  std::uint64_t seed = 1;  ///< Of the lengths.
+  LengthDraw draw = LengthDraw::uniform;
+  std::vector<std::int64_t> lengths = {};  ///< Given ones, empty for drawn ones.
+
+  bool has_documents() const { return mean > 0 || !lengths.empty(); }
+  /// The starts of the documents in the `tokens` of each rank.
+  std::vector<std::int64_t> starts(std::int64_t tokens, int ranks) const;
 };
 
 /// What the inputs of a layer are drawn by, beside its shape and the seed of a verification.

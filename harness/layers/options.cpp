@@ -19,6 +19,8 @@ const Choices<States> state_choices{
 const Choices<GateKind> gate_kind_choices{
     {"vector", GateKind::vector}, {"scalar", GateKind::scalar}, {"none", GateKind::none}};
 const Choices<Mask> mask_choices{{"causal", {}}, {"full", {MaskKind::full}}};
+const Choices<LengthDraw> length_draws{{"uniform", LengthDraw::uniform},
+                                       {"lognormal", LengthDraw::lognormal}};
 const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
                                           {"mixed", GateDraw::mixed},
                                           {"strong", GateDraw::strong},
@@ -110,10 +112,19 @@ void declare(Flags& flags, RawOperators& raw) {
   layers.add<int>("groups", {1}, [](AskedLayer& one, int groups) { one.layer.groups = groups; })
       .range(1, 4096);
   flags.begin(FlagGroup::sizes);
-  layers.add<std::int64_t>("packed", {0}, [](AskedLayer& one, auto mean) { one.draw.packing.mean = mean; })
-      .tokens(0);
-  layers.add("mask", {"causal"}, resolve_masks,
-             [](AskedLayer& one, const std::string& word) { one.layer.mask = mask_of(word); });
+  Flag packed = layers.add<std::int64_t>("packed", {0},
+                                         [](AskedLayer& one, auto mean) { one.draw.packing.mean = mean; });
+  packed.tokens(0);
+  layers.add(
+      "packed_draw", {"uniform"}, words_of(length_draws),
+      [](AskedLayer& one, const std::string& word) { one.draw.packing.draw = value_of(length_draws, word); });
+  Flag documents = flags.add_key("documents", raw.documents);
+  documents.list().excludes(packed);
+  layers.add("mask", {"causal"}, resolve_masks, [](AskedLayer& one, const std::string& word) {
+    const Mask mask = mask_of(word);
+    one.layer.mask.kind = mask.kind;
+    one.layer.mask.window = mask.window;
+  });
   Flag tokens = layers.add<std::int64_t>("tokens", {8192},
                                          [](AskedLayer& one, auto count) { one.layer.share.tokens = count; });
   // Each number of ranks has another share of a sequence (Workload::sized).
@@ -121,6 +132,7 @@ void declare(Flags& flags, RawOperators& raw) {
     if (count > 0) one.layer.share.tokens = one.layer.mask.end = count;
   });
   sequence.tokens().excludes(tokens.tokens());
+  documents.excludes(tokens).excludes(sequence);
   flags.begin(FlagGroup::what);
   layers.add("pass", {"both"}, words_of(pass_choices),
              [](AskedLayer& one, const std::string& word) { one.layer.pass = value_of(pass_choices, word); });

@@ -9,6 +9,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/verify.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
@@ -40,7 +41,7 @@ class OperatorWorkload : public Workload {
     return baton::build(method_, layer, rank, split.ranks, split.ranks_per_node);
   }
   std::optional<Cost> claim(const Split& split) const override {
-    Layer layer = layer_;
+    Layer layer = packed(layer_, split.ranks);
     layer.blocks = split.blocks;
     return method_.claim(layer, split);
   }
@@ -54,6 +55,7 @@ class OperatorWorkload : public Workload {
   std::shared_ptr<const Workload> reduced(int ranks) const override;
   std::vector<std::string> varying_outputs() const override;
 
+  double visible_pairs(int ranks) const override;
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
   AxisValues axes() const override;
@@ -68,10 +70,15 @@ class OperatorWorkload : public Workload {
  private:
   /// True if the number of all tokens is given, and not that of a rank's.
   bool has_sequence() const { return layer_.mask.end != Mask{}.end; }
+  /// True if the pairs of queries and keys do not follow from the number of tokens alone.
+  bool has_some_pairs() const {
+    return method_.attention == Attention::softmax &&
+           (layer_.mask.has_window() || draw_.packing.has_documents());
+  }
   /// The layer with its documents on so many ranks.
   Layer packed(Layer layer, int ranks) const {
-    const Packing& packing = draw_.packing;
-    if (packing.mean > 0) layer.starts = drawn_starts(packing.mean, layer.share.tokens, ranks, packing.seed);
+    layer.starts = draw_.packing.starts(layer.share.tokens, ranks);
+    std::erase_if(layer.starts, [&](std::int64_t start) { return start >= layer.mask.end; });  // of padding
     return layer;
   }
   LayerProblem problem(std::size_t ranks, std::uint64_t seed) const;
@@ -133,6 +140,17 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
          small.share.heads < layer_.share.heads)
     set_key_heads(++least);
   return operator_workload(method_, small, baton::reduced(draw_, layer_.share.tokens, small.share.tokens));
+}
+
+double OperatorWorkload::visible_pairs(int ranks) const {
+  if (!has_some_pairs()) return 0;
+  SoftmaxShape all;
+  all.q_tokens = all.k_tokens = std::min(layer_.mask.end, layer_.share.tokens * ranks);
+  all.q_positions = all.k_positions = Positions::run(0, all.q_tokens);
+  all.mask = layer_.mask;
+  if (draw_.packing.has_documents())
+    all.mask.starts = std::make_shared<const std::vector<std::int64_t>>(packed(layer_, ranks).starts);
+  return all.visible_pairs();
 }
 
 LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) const {
@@ -219,7 +237,8 @@ AxisValues OperatorWorkload::axes() const {
   const bool has_word = has_matrices(layer_.rule);
   const AttentionFlops flops =
       attention_flops(method_.attention, layer_.rule, share.heads, share.d_k, share.d_v);
-  const double of_mask = layer_.mask.kind == MaskKind::full ? 2 : 1;  // of the pairs of a causal mask
+  // All pairs are twice those of a causal mask. Where a record has visible_pairs, they are counted.
+  const double of_mask = layer_.mask.kind == MaskKind::full && !has_some_pairs() ? 2 : 1;
   const double passes = layer_.pass == Pass::forward ? 1 : layer_.pass == Pass::backward ? 2 : 3;
   AxisValues all{{"bench", "operator", in_record_alone},
                  {"name", method_.name, in_name},

@@ -211,8 +211,28 @@ inline constexpr std::array of_workload = std::to_array<Field>({
      .flag = "--packed",
      .absent = "0",
      .help = "The mean length of packed documents; 0 for one document.",
-     .flag_help = "documents follow from --seed, and no state passes from one to the next; "
-                  "linear attention only, on GPUs only with gates"},
+     .flag_help = "documents follow from --seed, and nothing passes from one to the next; on GPUs "
+                  "linear attention with gates only"},
+    {.key = "packed_draw",
+     .role = axis,
+     .type = text,
+     .written = if_any,
+     .flag = "--packed-draw",
+     .absent = "\"uniform\"",
+     .is_named = true,
+     .help =
+         "How the lengths of packed documents are drawn: uniform (1 to twice the mean), or lognormal (many "
+         "short and few long ones).",
+     .flag_help = "'all': each of them"},
+    {.key = "documents",
+     .role = axis,
+     .type = text,
+     .written = if_any,
+     .flag = "--documents",
+     .absent = "\"\"",
+     .is_named = true,
+     .help = "The lengths of packed documents that the user gave.",
+     .flag_help = "37,51,40, or a file with a length a line, which may be 0; their sum is the sequence"},
     {.key = "mask",
      .role = axis,
      .type = text,
@@ -276,6 +296,14 @@ inline constexpr std::array of_workload = std::to_array<Field>({
      .help = "The tokens of all ranks together, in place of those of a rank.",
      .flag_help = "zeros pad them to equal pieces, one a rank or two under zigzag methods; "
                   "models pad none"},
+    {.key = "visible_pairs",
+     .role = result,
+     .type = real,
+     .written = if_any,
+     .absent = "0",
+     .help = "The pairs of a query and a key in one head of the sequence, where a window or packed documents "
+             "hide "
+             "some; each needs twice flops_per_pair."},
     {.key = "padding",
      .role = result,
      .type = real,

@@ -28,12 +28,6 @@ def sheets():
     return json.loads(pathlib.Path(__file__).with_name("data_sheets.json").read_text(encoding="utf-8"))
 
 
-def _seen(mask, tokens):
-    """Twice the keys that a query of a sequence sees on average; of a causal mask without a window all tokens."""
-    window = min(int(mask.removeprefix("window:")), tokens) if mask.startswith("window:") else tokens
-    return 2 * window - window * window / tokens
-
-
 def least_time(record):
     """Returns the Limit of a layer or model, or None if neither the record nor a data sheet says enough.
 
@@ -47,7 +41,8 @@ def least_time(record):
     exchanges = record.get("mode") != "compute_only" and record.get("line", "full") == "full"
     tokens = record["tokens"] / (1 + schema.value(record, "padding"))
     sequence = tokens * (record["ranks"] if exchanges else 1)
-    flops = tokens * (record["flops_per_token"] + record["flops_per_pair"] * _seen(record.get("mask", "causal"), sequence))
+    pairs = 2 * record["visible_pairs"] / record["ranks"] if "visible_pairs" in record else tokens * sequence
+    flops = tokens * record["flops_per_token"] + pairs * record["flops_per_pair"]
     limits = [Limit(flops / peak, TENSOR_CORES)]
     if sheet and record["bench"] == "operator" and record.get("tensor_bytes"):
         limits.append(Limit(record["tensor_bytes"] / sheet["bytes_per_second"], MEMORY))

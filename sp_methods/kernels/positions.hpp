@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -63,16 +64,33 @@ struct Mask {
   std::int64_t end = unlimited;
   /// The most keys that a query of a causal mask sees, its own one and those just before it.
   std::int64_t window = unlimited;
+  /// Positions, ascending from 0, at which packed documents start, whose queries see no key of
+  /// another one. Null if all tokens are one document.
+  std::shared_ptr<const std::vector<std::int64_t>> starts = nullptr;
 
   bool has_window() const { return window != unlimited; }
+  /// True if a query may see no key at the start of the sequence.
+  bool hides_first_keys() const { return has_window() || starts; }
   std::int64_t lower(std::int64_t position) const {
-    return has_window() ? std::max<std::int64_t>(0, position - window + 1) : 0;
+    const std::int64_t start = starts ? *(next_start(position) - 1) : 0;
+    return has_window() ? std::max(start, position - window + 1) : start;
   }
-  std::int64_t upper(std::int64_t position) const { return kind == MaskKind::causal ? position : end - 1; }
+  std::int64_t upper(std::int64_t position) const {
+    if (kind == MaskKind::causal) return position;
+    return starts && next_start(position) != starts->end() ? std::min(end, *next_start(position)) - 1
+                                                           : end - 1;
+  }
   /// The least position of a query that may see a key at `position`.
-  std::int64_t first_query(std::int64_t position) const { return kind == MaskKind::causal ? position : 0; }
+  std::int64_t first_query(std::int64_t position) const {
+    return kind == MaskKind::causal ? position : lower(position);
+  }
 
   bool operator==(const Mask&) const = default;
+
+ private:
+  std::vector<std::int64_t>::const_iterator next_start(std::int64_t position) const {
+    return std::upper_bound(starts->begin(), starts->end(), position);
+  }
 };
 
 /// How a sequence lies on the ranks: one run a rank; a piece from the front and its mirror from the

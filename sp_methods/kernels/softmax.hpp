@@ -132,15 +132,17 @@ struct SoftmaxShape {
   /// Number of keys of the block before the first that local query i sees; visible(i) if it sees
   /// none.
   std::int64_t hidden(std::int64_t i) const {
-    return mask.has_window() ? k_positions.visible(mask.lower(q_positions.at(i)) - 1, k_tokens) : 0;
+    return mask.hides_first_keys() ? k_positions.visible(mask.lower(q_positions.at(i)) - 1, k_tokens) : 0;
   }
   /// Number of keys of the block up to the last that local query i sees.
   std::int64_t visible(std::int64_t i) const {
     return k_positions.visible(mask.upper(q_positions.at(i)), k_tokens);
   }
-  /// Leaves out the keys before the first and behind the last that any query sees, of keys that are
-  /// one run of the sequence. Returns how many are left out before the first.
-  std::int64_t keep_seen_keys();
+  /// Number of keys of the block from the first to the last that any query sees, where the mask
+  /// hides first keys; else all of them.
+  std::int64_t seen_keys() const {
+    return mask.hides_first_keys() ? visible(q_tokens - 1) - hidden(0) : k_tokens;
+  }
   /// Number of pairs (query, key) that the mask leaves in one head.
   double visible_pairs() const;
 };

@@ -21,6 +21,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .name = name,
       .summary = summary,
       .attention = Attention::softmax,
+      .packs = true,
       .build =
           [&names, layout](Schedule& s, const Layer& layer, const LayerTensors& x) {
             GatheredSoftmax method(s, layer, x, layout, names);

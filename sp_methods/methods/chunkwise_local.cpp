@@ -140,7 +140,7 @@ class SoftmaxWalk {
   void forward() {
     for (int i = 0; i < cut_.count(); ++i) {
       const Slice out = of_queries(result_.out, i);
-      record<SoftmaxBlock>(s_, seen_by(i).shape,
+      record<SoftmaxBlock>(s_, shape(i),
                            {.in = {of_queries(x_.q, i), of_keys(x_.k, i), of_keys(x_.v, i)},
                             .out = out,
                             .lse = of_queries(result_.lse, i)});
@@ -158,10 +158,9 @@ class SoftmaxWalk {
       const Slice own = of_queries(x_.dq, i), dq = is_narrow ? sums.part(0, own.count) : own;
       const Slice lse = of_queries(result_.lse, i), d_o = of_queries(x_.d_o, i);
       const Slice own_delta = delta.part(0, lse.count);
-      record<SoftmaxDelta>(s_, seen_by(i).shape,
-                           {.d_o = d_o, .out = of_queries(result_.out, i), .delta = own_delta});
+      record<SoftmaxDelta>(s_, shape(i), {.d_o = d_o, .out = of_queries(result_.out, i), .delta = own_delta});
       fill(s_, dq, 0.0F);
-      record<SoftmaxBlockGradients>(s_, {seen_by(i).shape, {}, {}},
+      record<SoftmaxBlockGradients>(s_, {shape(i), {}, {}},
                                     {.in = {of_queries(x_.q, i), of_keys(x_.k, i), of_keys(x_.v, i)},
                                      .d_o = d_o,
                                      .lse = lse,
@@ -181,17 +180,13 @@ class SoftmaxWalk {
     return layer;
   }
 
-  /// Attention of a stretch of queries over the keys from the first to the last that they see.
-  struct Seen {
-    SoftmaxShape shape;
-    std::int64_t first_key = 0;
-  };
-  Seen seen_by(int i) const {
+  /// Sizes of attention of the queries of stretch i over the keys up to the last that they see.
+  SoftmaxShape shape(int i) const {
     SoftmaxShape shape = steps_.shape({0, 0});
     shape.q_tokens = cut_.size(i);
     shape.q_positions = Positions::run(cut_.first(i), cut_.size(i));
-    const std::int64_t first = shape.keep_seen_keys();
-    return {shape, first};
+    shape.k_tokens = shape.k_positions.split = shape.visible(shape.q_tokens - 1);
+    return shape;
   }
 
   /// The rows of stretch i's queries in a tensor of the whole sequence.
@@ -201,9 +196,7 @@ class SoftmaxWalk {
   }
   /// The rows of the keys that the queries of stretch i see in a tensor of the whole sequence.
   Slice of_keys(const Slice& all, int i) const {
-    const Seen seen = seen_by(i);
-    const std::int64_t row = all.count / cut_.tokens;
-    return all.part(seen.first_key * row, seen.shape.k_tokens * row);
+    return all.part(0, shape(i).k_tokens * (all.count / cut_.tokens));
   }
 
   Schedule& s_;
@@ -236,6 +229,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, Att
       .name = name,
       .summary = summary,
       .attention = attention,
+      .packs = attention == Attention::softmax,
       .convolves = attention == Attention::linear,
       .groups_heads = attention == Attention::linear,
       .scan = {},

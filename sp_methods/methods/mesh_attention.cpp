@@ -220,7 +220,7 @@ int hops(const Layer& layer, const Grid& grid) {
 
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
   const Grid grid(split.ranks);
-  return Cost{sent_bytes(layer, grid), hops(layer, grid)};
+  return Cost{sent_bytes(layer, grid), hops_if_seen(layer, hops(layer, grid))};
 }
 
 const RegisteredMethod registered[]{

@@ -124,6 +124,7 @@ const RegisteredMethod registered{{
     .name = "ring_attention_burst",
     .summary = "as zigzag; backward queries and their gradients around the ring",
     .attention = Attention::softmax,
+    .packs = true,
     .build = burst,
     .claim = claim,
     .unsupported = [](const Layer& layer, int) { return unsupported_softmax(layer, zigzag); },

@@ -186,17 +186,27 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
   return Cost{std::max(of_0, of_1), passes * (P == 2 ? 2 : P + 1)};
 }
 
-Refusal refuse_windows(const Layer& layer) {
-  return layer.mask.has_window()
-             ? "its queries stop where they see no key, and with a window may see later ones"
-             : Refusal{};
+template <Layout layout>
+RegisteredMethod method(const std::string& name, const std::string& summary) {
+  return RegisteredMethod({
+      .name = name,
+      .summary = summary,
+      .attention = Attention::softmax,
+      .build = [](Schedule& s, const Layer& layer,
+                  const LayerTensors& x) { token_ring(s, layer, x, layout); },
+      .claim = claim<layout>,
+      .unsupported = [](const Layer& layer, int) -> Refusal {
+        if (layer.mask.has_window())
+          return "its queries stop where they see no key, and with a window may see later ones";
+        return unsupported_softmax(layer, layout);
+      },
+      .layout = layout,
+  });
 }
 
 const RegisteredMethod registered[]{
-    softmax_method("token_ring", "queries around the ring, results straight back, contiguous tokens",
-                   contiguous, token_ring, claim<contiguous>, refuse_windows),
-    softmax_method("token_ring_zigzag", "queries around the ring, results straight back, zigzag tokens",
-                   zigzag, token_ring, claim<zigzag>, refuse_windows),
+    method<contiguous>("token_ring", "queries around the ring, results straight back, contiguous tokens"),
+    method<zigzag>("token_ring_zigzag", "queries around the ring, results straight back, zigzag tokens"),
 };
 
 }  // namespace

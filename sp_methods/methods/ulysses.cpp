@@ -145,6 +145,7 @@ const RegisteredMethod softmax({
     .name = "ulysses_softmax",
     .summary = "all-to-all of heads for tokens, softmax over the whole sequence, and back",
     .attention = Attention::softmax,
+    .packs = true,
     .build = ulysses<LocalSoftmax>,
     .claim = claim,
     .unsupported = [](const Layer& layer, int ranks) -> Refusal {

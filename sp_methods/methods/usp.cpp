@@ -124,7 +124,7 @@ struct Product {
     const int passes = layer.pass == Pass::both ? 2 : 1;
     const Cost among = cost(grid.whole(layer), grid.groups);
     return {among.sent_bytes + passes * head_exchange_bytes(layer, grid.group_size),
-            among.hops + passes * head_exchange_hops(layer)};
+            hops_if_seen(layer, among.hops + passes * head_exchange_hops(layer))};
   }
 
   Refusal refusal(const Layer& layer, const Grid& grid) const {
@@ -159,6 +159,7 @@ RegisteredMethod method(const Product& product) {
       .name = product.name,
       .summary = product.summary,
       .attention = Attention::softmax,
+      .packs = true,
       .build =
           [product](Schedule& s, const Layer& layer, const LayerTensors& x) {
             const Grid grid(s.ranks(), product.is_across);

@@ -223,16 +223,23 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, Layout layout)
 }
 
 RegisteredMethod method(const std::string& name, const std::string& summary, Layout layout) {
-  return softmax_method(
-      name, summary, layout,
-      [](Schedule& s, const Layer& layer, const LayerTensors& x, Layout of) {
-        WindowHalo method(s, layer, x, of);
-        run_passes(s, layer, method);
+  return RegisteredMethod({
+      .name = name,
+      .summary = summary,
+      .attention = Attention::softmax,
+      .packs = true,
+      .build =
+          [layout](Schedule& s, const Layer& layer, const LayerTensors& x) {
+            WindowHalo method(s, layer, x, layout);
+            run_passes(s, layer, method);
+          },
+      .claim = [layout](const Layer& layer, const Split& split) { return claim(layer, split, layout); },
+      .unsupported = [layout](const Layer& layer, int) -> Refusal {
+        if (!layer.mask.has_window()) return "it needs a window, such as --mask window:1024";
+        return unsupported_softmax(layer, layout);
       },
-      [layout](const Layer& layer, const Split& split) { return claim(layer, split, layout); },
-      [](const Layer& layer) -> Refusal {
-        return layer.mask.has_window() ? Refusal{} : "it needs a window, such as --mask window:1024";
-      });
+      .layout = layout,
+  });
 }
 
 const RegisteredMethod registered[]{

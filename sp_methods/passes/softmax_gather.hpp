@@ -3,7 +3,7 @@
 //
 //   for each head group, the gather of the next one under its attention:
 //     k, v of the whole sequence = all-gather of the own ones, in the order of the sequence
-//     (out, lse) = attention of the own queries over the keys from the first to the last they see
+//     (out, lse) = attention of the own queries over the keys up to the last that they see
 //   backward, the reduce-scatter of a group under the gradients of the next one:
 //     dk, dv of the whole sequence = gradients of the own queries, zero where none sees
 //     own dk, dv = reduce-scatter of these
@@ -79,7 +79,7 @@ class GatheredSoftmax {
     shape_.kv_heads /= count;
     shape_.k_tokens = s.ranks() * layer.share.tokens;
     shape_.k_positions = Positions::run(0, shape_.k_tokens);
-    first_key_ = shape_.keep_seen_keys();
+    shape_.k_tokens = shape_.k_positions.split = shape_.visible(shape_.q_tokens - 1);
     q_ = groups_.packed(x.q, heads(), "q_groups");
     own_ = {groups_.packed(x.k, key_heads(), "k_groups"), groups_.packed(x.v, key_heads(), "v_groups"), {}};
     keys_ = {memory_of_all(s, "keys", own_.k, s.ranks()), memory_of_all(s, "values", own_.v, s.ranks()), {}};
@@ -142,10 +142,7 @@ class GatheredSoftmax {
   RingBlock visible_of(const RingBlock& all, int g, int slots) const {
     const Slice k = all.k.block(g % slots, slots), v = all.v.block(g % slots, slots);
     const std::int64_t tokens = s_.ranks() * layer_.share.tokens;
-    const auto seen = [&](const Slice& all) {
-      return all.part(all.count / tokens * first_key_, all.count / tokens * shape_.k_tokens);
-    };
-    return {seen(k), seen(v), {}};
+    return {k.part(0, k.count / tokens * shape_.k_tokens), v.part(0, v.count / tokens * shape_.k_tokens), {}};
   }
 
   /// Calls work(g) for each head group. With `gathers` it gathers the group's keys before: under
@@ -208,8 +205,7 @@ class GatheredSoftmax {
   int pieces_;  // runs of the sequence that a rank holds
   HeadGroups groups_;
   SoftmaxSteps steps_;
-  SoftmaxShape shape_;          // the own queries of a group and the keys from the first to the last they see
-  std::int64_t first_key_ = 0;  // of these keys, in the whole sequence
+  SoftmaxShape shape_;  // the own queries of a group and the keys up to the last that they see
   PartialOutput result_;
   Slice q_;         // all groups
   RingBlock own_;   // all groups

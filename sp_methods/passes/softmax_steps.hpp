@@ -49,7 +49,9 @@ class SoftmaxSteps {
   using Source = std::source_location;
 
   SoftmaxSteps(Schedule& schedule, const Layer& layer, Layout layout)
-      : schedule_(schedule), layer_(layer), layout_(layout) {}
+      : schedule_(schedule), layer_(layer), layout_(layout), mask_(layer.mask) {
+    if (!layer.starts.empty()) mask_.starts = std::make_shared<const std::vector<std::int64_t>>(layer.starts);
+  }
 
   /// Number of elements of lse of one rank's queries.
   std::int64_t rows() const { return layer_.share.tokens * layer_.share.heads; }
@@ -93,7 +95,7 @@ class SoftmaxSteps {
             share.latent,
             layer_.kernels.softmax,
             Dtype::f32,
-            layer_.mask};
+            mask_};
   }
 
   /// Sizes of attention between two ranks, for the last `queries` queries of their rank.
@@ -104,17 +106,18 @@ class SoftmaxSteps {
     return last;
   }
 
-  /// Number of queries of the pair that may see a key under a mask without a window. They are the
-  /// last ones of their rank. Under a full mask all may, though a rank's keys can all be padding.
+  /// Number of queries of the pair that may see a key, without a window and packed documents. They
+  /// are the last ones of their rank. Under a full mask all may, though a rank's keys can all be
+  /// padding.
   std::int64_t seeing(RankPair pair) const {
     const SoftmaxShape all = shape(pair);
-    const std::int64_t first = layer_.mask.first_query(all.k_positions.at(0));
+    const std::int64_t first = mask_.first_query(all.k_positions.at(0));
     return all.q_tokens - all.q_positions.visible(first - 1, all.q_tokens);
   }
 
   /// True if any query of the pair may see any key.
   bool is_visible(RankPair pair) const {
-    return seeing(pair) > 0 && (!layer_.mask.has_window() || shape(pair).visible_pairs() > 0);
+    return seeing(pair) > 0 && (!mask_.hides_first_keys() || shape(pair).visible_pairs() > 0);
   }
 
   /// Sets `result` to the attention of queries `q`, the last ones of their rank, over `block`.
@@ -194,6 +197,7 @@ class SoftmaxSteps {
   Schedule& schedule_;
   const Layer& layer_;
   Layout layout_;
+  Mask mask_;  // with the layer's documents
 };
 
 /// The last `count` elements of a slice.
@@ -240,6 +244,12 @@ void run_in_turns(Schedule& schedule, const Layer& layer, int last_turn, Method&
   }
 }
 
+/// The hops that a method claims if its results wait for just those ranks whose keys a query sees.
+/// A window or packed documents may leave any of them, so no hops are claimed then: -1.
+inline int hops_if_seen(const Layer& layer, int hops) {
+  return layer.starts.empty() && !layer.mask.has_window() ? hops : -1;
+}
+
 /// The reason why no method of softmax attention with this layout can run this layer; empty if one
 /// can.
 inline Refusal unsupported_softmax(const Layer& layer, Layout layout) {
@@ -250,22 +260,18 @@ inline Refusal unsupported_softmax(const Layer& layer, Layout layout) {
   return unsupported_in_a_ring(layer);
 }
 
-/// Registers a method of softmax attention that runs every layer with `layout`, which `build` gets,
-/// but those for which `refuse` gives a reason.
+/// Registers a method of softmax attention that runs every layer with `layout`, which `build` gets.
 template <class Build, class Claim>
-RegisteredMethod softmax_method(
-    const std::string& name, const std::string& summary, Layout layout, const Build& build,
-    const Claim& claim, Refusal (*refuse)(const Layer&) = [](const Layer&) { return Refusal{}; }) {
+RegisteredMethod softmax_method(const std::string& name, const std::string& summary, Layout layout,
+                                const Build& build, const Claim& claim) {
   return RegisteredMethod({
       .name = name,
       .summary = summary,
       .attention = Attention::softmax,
+      .packs = true,
       .build = [=](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, layout); },
       .claim = claim,
-      .unsupported = [=](const Layer& layer, int) -> Refusal {
-        if (Refusal reason = refuse(layer)) return reason;
-        return unsupported_softmax(layer, layout);
-      },
+      .unsupported = [=](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
       .layout = layout,
   });
 }

@@ -20,11 +20,10 @@ class Limits(unittest.TestCase):
     def test_softmax_has_operations_for_each_token_of_all_ranks(self):
         self.assertAlmostEqual(limits.least_time({**LAYER, "flops_per_token": 0, "flops_per_pair": 989e3}).seconds, 2e-3)
 
-    def test_a_window_leaves_the_pairs_that_queries_see(self):
-        pairs = {**LAYER, "flops_per_token": 0, "flops_per_pair": 989e3, "tensor_bytes": 0}
-        for window, seen in ((2000, 2000), (9000, 2000), (1000, 1500), (1, 1.9995)):
-            least = limits.least_time({**pairs, "mask": f"window:{window}"})
-            self.assertAlmostEqual(least.seconds, 2e-3 * seen / 2000, msg=window)
+    def test_windows_and_documents_leave_fewer_pairs(self):
+        some = {**LAYER, "flops_per_token": 0, "flops_per_pair": 989e3, "tensor_bytes": 0}
+        self.assertAlmostEqual(limits.least_time({**some, "visible_pairs": 2000**2 / 2}).seconds, 2e-3)
+        self.assertAlmostEqual(limits.least_time({**some, "visible_pairs": 2000.0}).seconds, 2e-6)
 
     def test_a_model_is_limited_by_its_operations_at_the_peak_that_the_user_said(self):
         model = {**LAYER, "bench": "model", "peak_flops": 989e11}

@@ -48,7 +48,9 @@ bool compare(const SpMethod& method, Layer layer, const Split& split) {
   if (!claim) return false;
   const Counts counts = check(method.name, build_all(method, layer, split.ranks, split.ranks_per_node));
   EXPECT_EQ(claim->sent_bytes, counts.busiest_sent_bytes()) << text(method, layer, split);
-  EXPECT_EQ(claim->hops, counts.hops) << text(method, layer, split);
+  if (claim->hops >= 0) {
+    EXPECT_EQ(claim->hops, counts.hops) << text(method, layer, split);
+  }
   return true;
 }
 
@@ -82,6 +84,13 @@ std::vector<Layer> layers_of(const SpMethod& method) {
                              Mask{.window = 4000}}) {
       all.push_back(all[i]);
       all.back().mask = mask;
+    }
+  // Documents change no message, though some methods then claim no hops.
+  for (std::size_t i = 0, count = all.size(); i < count && !is_linear; ++i)
+    if (all[i].dtype == Dtype::f32 && all[i].share.kv_heads == 0 && all[i].mask.window != 1) {
+      all.push_back(all[i]);
+      all.back().starts = all[i].pass == Pass::both ? std::vector<std::int64_t>{0, 128, 256, 384, 512, 640}
+                                                    : std::vector<std::int64_t>{0, 5, 200, 201, 900};
     }
   // Latent keys of 128 channels with values of 64, one head of them for all queries.
   const std::vector<Layer> others = is_linear ? std::vector<Layer>{} : all;

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -66,11 +68,16 @@ std::map<std::string, Rows> dense(const Head& x, const Sees& sees) {
   return {{"o", o}, {"dq", dq}, {"dk", dk}, {"dv", dv}};
 }
 
-/// The table of a mask, written without the mask's own functions.
-Sees table_of(const Mask& mask) {
-  if (mask.kind == MaskKind::causal)
-    return [most = mask.window](auto query, auto key) { return key <= query && query - key < most; };
-  return [end = mask.end](auto /*query*/, auto key) { return key < end; };
+/// The table of a mask over documents that start at `starts`, or over one if there are none,
+/// written without the mask's own functions.
+Sees table_of(const Mask& mask, const std::vector<std::int64_t>& starts = {}) {
+  const auto document_of = [starts](std::int64_t position) {
+    return std::count_if(starts.begin(), starts.end(), [&](auto start) { return start <= position; });
+  };
+  return [mask, document_of](auto query, auto key) {
+    if (document_of(query) != document_of(key)) return false;
+    return mask.kind == MaskKind::causal ? key <= query && query - key < mask.window : key < mask.end;
+  };
 }
 
 std::vector<double> flat(const Rows& rows) {
@@ -146,7 +153,10 @@ TEST(Mask, ReferenceDoesWhatTheTableSays) {
 }
 
 TEST(Mask, EndsNeverFall) {
-  for (const Mask& mask : {Mask{}, Mask{MaskKind::full, 9}, Mask{.window = 1}, Mask{.window = 4}})
+  const auto starts = std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{0, 3, 4});
+  for (const Mask& mask :
+       {Mask{}, Mask{MaskKind::full, 9}, Mask{.window = 1}, Mask{.window = 4}, Mask{.starts = starts},
+        Mask{MaskKind::full, 9, Mask::unlimited, starts}, Mask{.window = 2, .starts = starts}})
     for (std::int64_t p = 0; p < 8; ++p) {
       EXPECT_LE(mask.upper(p), mask.upper(p + 1));
       EXPECT_LE(mask.lower(p), mask.lower(p + 1));
@@ -178,7 +188,7 @@ void expect_dense(const SpMethod& method, const Layer& layer, int ranks) {
   for (std::int64_t head = 0; head < s.heads; ++head)
     heads.push_back(dense({rows_of(inputs, "q", head, all), rows_of(inputs, "k", head, all),
                            rows_of(inputs, "v", head, all), rows_of(inputs, "d_o", head, all)},
-                          table_of(layer.mask)));
+                          table_of(layer.mask, layer.starts)));
   const auto schedules = build_all(method, layer, ranks);
   const auto executor = find_executor("local").make(ranks);
   executor->prepare(schedules);
@@ -236,6 +246,17 @@ TEST_P(EveryMask, IsThatOfTheTableAtEveryNumberOfRanks) {
       const Refusal refusal = GetParam()->unsupported(layer, ranks);
       ASSERT_EQ(refusal.reason(), why_not(GetParam()->name, mask));
       if (!refusal) expect_dense(*GetParam(), layer, ranks);
+    }
+}
+
+/// Documents without tokens, of one token, within a rank, and over three ranks of four.
+TEST_P(EveryMask, IsThatOfTheTableInEachDocument) {
+  if (!GetParam()->packs) GTEST_SKIP() << "takes one document";
+  for (int ranks = 1; ranks <= 4; ++ranks)
+    for (const Mask& mask : masks) {
+      Layer layer{.share = {24 / ranks, 12, 4, 3, 4, GateKind::none}, .pass = Pass::both, .mask = mask};
+      layer.starts = starts_of(std::vector<std::int64_t>{5, 0, 1, 13, 2, 3});
+      if (!GetParam()->unsupported(layer, ranks)) expect_dense(*GetParam(), layer, ranks);
     }
 }
 

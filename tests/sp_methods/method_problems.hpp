@@ -91,14 +91,20 @@ inline void add_variants(std::vector<Problem>& all, const SpMethod& method, cons
 /// rank's border, or nowhere in a rank.
 inline void add_packed(std::vector<Problem>& all, const SpMethod& method, int ranks) {
   if (!method.packs) return;
+  const bool is_softmax = method.attention == Attention::softmax;
   for (const std::int64_t mean : {4, 30})
     for (GateKind gate : {GateKind::vector, GateKind::scalar, GateKind::none})
       for (const bool segmented : {false, true}) {
-        if (segmented && gate == GateKind::none) continue;
+        if (gate == GateKind::none ? segmented : is_softmax) continue;
         const std::size_t first = all.size();
         add_variants(all, method, {24, 2, 8, 12, 8, gate}, ranks, segmented);
         for (std::size_t i = first; i < all.size(); ++i)
           all[i].layer.starts = drawn_starts(mean, 24, ranks, 10 + i);
+        for (std::size_t i = first, count = all.size(); i < count && is_softmax; ++i)
+          for (const Mask& mask : {Mask{MaskKind::full}, Mask{.window = 7}}) {
+            all.push_back(all[i]);
+            all.back().layer.mask = mask;
+          }
       }
 }
 

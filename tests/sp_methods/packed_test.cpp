@@ -182,6 +182,23 @@ TEST(Packed, StartsLieAtARanksBorderAndWithinChunks) {
   EXPECT_EQ(drawn_starts(1, 4, 2, 1), (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
+/// Shares of short documents as in a corpus whose mean is 1090 tokens.
+TEST(Packed, LognormalLengthsAreOftenShortAndSometimesLong) {
+  std::vector<std::int64_t> starts = drawn_starts(1090, 1 << 23, 1, 1, LengthDraw::lognormal);
+  starts.push_back(1 << 23);
+  const auto documents = static_cast<double>(starts.size() - 1);
+  EXPECT_NEAR(documents, 7696, 500);
+  for (const auto& [most, share] : {std::pair{500, 0.468}, {1024, 0.702}, {2048, 0.869}, {8192, 0.990}}) {
+    int shorter = 0;
+    for (std::size_t i = 1; i < starts.size(); ++i) shorter += starts[i] - starts[i - 1] <= most;
+    EXPECT_NEAR(shorter / documents, share, 0.015) << most;
+  }
+}
+
+TEST(Packed, GivenLengthsWithoutTokensStartNothing) {
+  EXPECT_EQ(starts_of(std::vector<std::int64_t>{3, 0, 1, 4, 0}), (std::vector<std::int64_t>{0, 3, 4}));
+}
+
 TEST(Packed, RanksAloneStartAtTheirBordersToo) {
   LayerProblem problem = problem_of(layers(Pass::both).front());
   EXPECT_EQ(problem.edges(), (std::vector<std::int64_t>{0, 5, 8, 37, 48, 51, 72}));
@@ -194,7 +211,7 @@ TEST(Packed, WhatCannotTakeDocumentsSaysSo) {
     return find_method(method).unsupported(layer, ranks).reason();
   };
   Layer layer = layers(Pass::both).front();
-  for (const char* method : {"ring_attention", "ring_attention_softmax", "chunkwise_local"})
+  for (const char* method : {"ring_attention", "token_ring", "chunkwise_local"})
     EXPECT_EQ(reason(method, layer), "it takes one document, not packed ones") << method;
   for (const char* method : {"zeco", "lasp1_as_released", "zeco_zigzag", "local"})
     EXPECT_EQ(reason(method, layer), "") << method;

@@ -105,13 +105,16 @@ def shape(comparison, *without):
 def phrases(comparison):
     """The axes that have words of their own; empty where nothing need be said."""
     tokens, sequence, packed = value_of(comparison, "tokens"), comparison["sequence"], comparison["packed"]
+    long_tailed = " on average, of lognormal lengths" if comparison["packed_draw"] == "lognormal" else ""
     gate = "no gates" if comparison["gate"] == "none" else f"{comparison['gate']} gates" if "gate" in comparison.apart else ""
     return {"pass": passes(comparison.way) if comparison.is_layer else "",
             "direction": "" if comparison.is_layer or comparison.way == "forward" else comparison.way,
             "map": f"{comparison['map']} maps" if schema.is_said(comparison.record, "map") else "",
             "tokens": "" if sequence or not tokens else f"{tokens} tokens a rank",
             "sequence": f"{sequence} tokens" if sequence else "",
-            "packed": f"packed documents of {packed}" if packed else "",
+            "packed": f"packed documents of {packed}{long_tailed}" if packed else "",
+            "packed_draw": "",  # said with the mean
+            "documents": f"documents of {comparison['documents']} tokens" if comparison["documents"] else "",
             "heads": heads(comparison) if comparison.is_layer else "",
             "state_bytes": "" if comparison.is_layer else f"{words.binary_size(comparison['state_bytes'])} a rank",
             "dtype": comparison.dtype,

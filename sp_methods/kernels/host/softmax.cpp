@@ -148,9 +148,9 @@ void HeadGradients::add(Tokens rows) {
 double query_elements(const SoftmaxShape& shape, std::int64_t width) {
   return static_cast<double>(shape.q_tokens * shape.heads * width);
 }
-/// Number of elements of a tensor with one row of `width` a key and key head.
+/// Number of elements of a tensor with one row of `width` a key that is read and key head.
 double key_elements(const SoftmaxShape& shape, std::int64_t width) {
-  return static_cast<double>(shape.k_tokens * shape.key_heads() * width);
+  return static_cast<double>(shape.seen_keys() * shape.key_heads() * width);
 }
 
 /// Tokens of positions with stride 1, as two runs of the sequence.
@@ -171,17 +171,11 @@ double pairs_of_runs(const Tokens& queries, const Tokens& keys) {
 
 }  // namespace
 
-std::int64_t SoftmaxShape::keep_seen_keys() {
-  const std::int64_t first = hidden(0), end = visible(q_tokens - 1);
-  k_positions = Positions::run(k_positions.at(first), end - first);
-  k_tokens = end - first;
-  return first;
-}
-
 double SoftmaxShape::visible_pairs() const {
-  if (mask.kind == MaskKind::full) return static_cast<double>(q_tokens) * static_cast<double>(visible(0));
+  if (mask.kind == MaskKind::full && !mask.starts)
+    return static_cast<double>(q_tokens) * static_cast<double>(visible(0));
   double pairs = 0;
-  if (q_positions.stride == 1 && k_positions.stride == 1) {
+  if (q_positions.stride == 1 && k_positions.stride == 1 && !mask.starts) {
     for (const Tokens& queries : runs_of(q_positions, q_tokens))
       for (const Tokens& keys : runs_of(k_positions, k_tokens)) {
         pairs += pairs_of_runs(queries, keys);

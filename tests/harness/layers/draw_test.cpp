@@ -39,6 +39,10 @@ TEST(LayerDraw, NoTwoShapesOrDrawsHaveOneName) {
   add([](auto& share, auto&) { share.qk_heads = 2; });
   add([](auto&, auto& draw) { draw.gates = GateDraw::weak; });
   add([](auto&, auto& draw) { draw.packing.mean = 5; });
+  add([](auto&, auto& draw) { draw.packing = {.mean = 5, .draw = LengthDraw::lognormal}; });
+  add([](auto&, auto& draw) { draw.packing.lengths = {3, 4}; });
+  add([](auto&, auto& draw) { draw.packing.lengths = std::vector<std::int64_t>(50, 3); });
+  add([](auto&, auto& draw) { draw.packing.lengths = std::vector<std::int64_t>(50, 4); });
   EXPECT_EQ(static_cast<int>(names.size()), count);
 }
 
@@ -70,6 +74,7 @@ TEST(LayerDraw, NoTwoProblemsShareTheirResults) {
   add([](auto& one) { one.has_closed_gates = true; });
   add([](auto& one) { one.mask.kind = MaskKind::full; });
   add([](auto& one) { one.mask.end = 60; });
+  add([](auto& one) { one.mask.window = 60; });
   add([](auto& one) { one.states = States::in; });
   EXPECT_EQ(static_cast<int>(keys.size()), count);
 }
@@ -80,6 +85,9 @@ TEST(LayerDraw, IsTheSameWhereTheLayerIsReducedButForShorterDocuments) {
   EXPECT_EQ(small.packing.mean, 5);
   EXPECT_EQ(small.packing.seed, 7u);
   EXPECT_EQ(reduced({}, 200, 20).packing.mean, 0) << "one document stays one";
+  const LayerDraw few = reduced({.packing = {.lengths = {150, 0, 50}}}, 200, 20);
+  EXPECT_EQ(few.packing.mean, 6) << "a tenth of 67";
+  EXPECT_TRUE(few.packing.lengths.empty());
 }
 
 }  // namespace

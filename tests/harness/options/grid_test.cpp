@@ -59,6 +59,7 @@ TEST(Lists, EveryAxisOfALayerTakesOne) {
                                                         {"--sequence", "99,100"},
                                                         {"--packed", "0,16"},
                                                         {"--mask", "causal,full"},
+                                                        {"--mask", "window:4,window:5"},
                                                         {"--heads", "2,4"},
                                                         {"--batch", "1,3"},
                                                         {"--kv-heads", "0,4"},

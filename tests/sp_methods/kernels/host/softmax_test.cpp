@@ -109,6 +109,7 @@ class SoftmaxRing {
   }
 
   LayerShape s_;
+  Mask mask_;
   std::int64_t tokens_;
   std::vector<RankRows> ranks_;
 };
@@ -286,6 +287,37 @@ TEST(softmax_block, a_window_as_long_as_the_sequence_gives_the_causal_bits) {
   const auto windowed = SoftmaxRing(tensors, problem.shape, 3, layout, {.window = 96}).run(true);
   EXPECT_EQ(causal.o, windowed.o);
   EXPECT_EQ(causal.dk, windowed.dk);
+}
+
+/// Eight tokens with the values 0 to 7 and equal scores, in documents of 3, 0, 1 and 4 tokens.
+TEST(softmax_block, documents_have_their_right_values) {
+  const auto starts = std::make_shared<const std::vector<std::int64_t>>(std::vector<std::int64_t>{0, 3, 4});
+  const std::vector<float> zero(8, 0), one(8, 1), v{0, 1, 2, 3, 4, 5, 6, 7};
+  const auto expect = [&](const Mask& mask, const std::vector<float>& o, const std::vector<float>& dv) {
+    SoftmaxGradientsShape shape{{8, 8, 1, 1, 1, Positions::run(0, 8), Positions::run(0, 8)}, {}, {}};
+    shape.mask = mask;
+    shape.mask.starts = starts;
+    std::vector<float> out(8), lse(8), delta(8), dq(8), dk(8), got(8);
+    SoftmaxBlock::on_host({.in = {zero.data(), zero.data(), v.data()}, .out = out.data(), .lse = lse.data()},
+                          shape);
+    SoftmaxDelta::on_host({.d_o = one.data(), .out = out.data(), .delta = delta.data()}, shape);
+    SoftmaxBlockGradients::on_host({.in = {zero.data(), zero.data(), v.data()},
+                                    .d_o = one.data(),
+                                    .lse = lse.data(),
+                                    .delta = delta.data(),
+                                    .dq = dq.data(),
+                                    .dk = dk.data(),
+                                    .dv = got.data()},
+                                   shape);
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_NEAR(out[i], o[i], 1e-6) << i;
+      EXPECT_NEAR(got[i], dv[i], 1e-6) << i;
+    }
+  };
+  expect({}, {0, .5, 1, 3, 4, 4.5, 5, 5.5},
+         {11 / 6.F, 5 / 6.F, 1 / 3.F, 1, 25 / 12.F, 13 / 12.F, 7 / 12.F, .25});
+  expect({MaskKind::full, 8}, {1, 1, 1, 3, 5.5, 5.5, 5.5, 5.5}, {1, 1, 1, 1, 1, 1, 1, 1});
+  expect({.window = 2}, {0, .5, 1.5, 3, 4, 4.5, 5.5, 6.5}, {1.5, 1, .5, 1, 1.5, 1, 1, .5});
 }
 
 /// 10 queries and 20 keys, d_k 3, d_v 5: 2 heads of keys, and as many of queries or twice as many.
