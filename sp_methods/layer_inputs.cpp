@@ -5,9 +5,11 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <numbers>
 
 #include "collectives/schedule/slice.hpp"
+#include "sp_methods/kernels/softmax.hpp"
 
 namespace baton {
 namespace {
@@ -65,6 +67,15 @@ std::vector<std::int64_t> LayerProblem::edges() const {
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
+}
+
+double LayerProblem::visible_pairs() const {
+  SoftmaxShape all;
+  all.q_tokens = all.k_tokens = real_tokens();
+  all.q_positions = all.k_positions = Positions::run(0, all.q_tokens);
+  all.mask = mask;
+  if (!starts.empty()) all.mask.starts = std::make_shared<const std::vector<std::int64_t>>(starts);
+  return all.visible_pairs();
 }
 
 std::int64_t LayerProblem::start_of(std::int64_t position) const {

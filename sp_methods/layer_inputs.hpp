@@ -69,6 +69,9 @@ struct LayerProblem {
   std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
   /// Number of tokens of all ranks without those of padding.
   std::int64_t real_tokens() const { return std::min(mask.end, share.tokens * ranks); }
+  /// Number of pairs of a query and a key that softmax attention leaves in one head, but those of
+  /// padding.
+  double visible_pairs() const;
   /// Number of elements of one token in one head of the tensor called q, k, v, g, beta, a, b, d_o,
   /// o, dq, dk, dv, dg, dbeta, da, db or lse; of one head of a state, or of the weights conv_w and
   /// dconv_w. If keys are latent, v and dv have none.
@@ -90,8 +93,8 @@ struct LayerProblem {
 };
 
 /// How the lengths of packed documents are drawn: uniformly from 1 to 2 mean - 1, or from a
-/// lognormal distribution of the same mean with sigma 1.17, as those of a corpus, of which 47 % have
-/// at most 0.46 of the mean.
+/// lognormal distribution of the same mean with sigma 1.17, as a corpus has them: 47 % of the
+/// documents have at most 0.46 of the mean.
 enum class LengthDraw { uniform, lognormal };
 
 const char* to_string(LengthDraw draw);

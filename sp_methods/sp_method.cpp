@@ -147,6 +147,8 @@ void refuse_unknown_layers(SpMethod& method) {
              std::to_string(share.key_heads()) + " for " + std::to_string(share.heads);
     if (is_linear && (layer.mask.kind != MaskKind::causal || layer.mask.has_window()))
       return "its state is causal, and cannot take the mask " + to_string(layer.mask);
+    if (method.needs_window && !layer.mask.has_window())
+      return "it needs a window, such as --mask window:1024";
     if (std::find(rules.begin(), rules.end(), layer.rule) == rules.end())
       return "its text has the " + std::string(to_string(rules.front())) + " rule, not the " +
              to_string(layer.rule) + " rule";

@@ -222,6 +222,8 @@ struct SpMethod {
   std::vector<Rule> rules{Rule::decay};
   /// True if the method takes packed documents. Once registered, a method refuses them otherwise.
   bool packs = false;
+  /// True if the method is for masks with a window alone. Once registered, it refuses others.
+  bool needs_window = false;
   /// True if the method takes states at the ends of the sequence. Once registered, a method refuses
   /// them otherwise, and mode compute_only with them.
   bool has_states = false;

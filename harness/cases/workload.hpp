@@ -88,10 +88,6 @@ class Workload {
   /// matrices; null otherwise.
   virtual std::shared_ptr<const Workload> with_twice_the_values() const { return nullptr; }
 
-  /// Number of pairs of a query and a key that softmax attention leaves in one head of the whole
-  /// sequence; 0 where it follows from the number of tokens alone.
-  virtual double visible_pairs(int /*ranks*/) const { return 0; }
-
   /// Bytes of a rank's result; `port_bytes` counts those that must cross its port
   /// (docs/metrics.md).
   virtual double payload_bytes(int ranks) const = 0;

@@ -154,6 +154,7 @@ class Groups {
     if (is_softmax && !raw_.attentions.empty()) return nullptr;
     const bool is_of_decay = asked.layer.rule == Rule::decay;
     if (has_all_methods(raw_) && is_of_decay && method.rules.front() != Rule::decay) return nullptr;
+    if (has_all_methods(raw_) && method.needs_window && !asked.layer.mask.has_window()) return nullptr;
     Layer layer = asked.layer;
     layer.mode = method.sequence == Sequence::cut ? mode : Mode::overlapped;
     layer.scan = scan;

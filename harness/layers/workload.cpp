@@ -9,7 +9,6 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/verify.hpp"
-#include "sp_methods/kernels/softmax.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
@@ -55,7 +54,6 @@ class OperatorWorkload : public Workload {
   std::shared_ptr<const Workload> reduced(int ranks) const override;
   std::vector<std::string> varying_outputs() const override;
 
-  double visible_pairs(int ranks) const override;
   double payload_bytes(int) const override { return 0; }
   double port_bytes(int) const override { return 0; }
   AxisValues axes() const override;
@@ -94,6 +92,7 @@ class OperatorWorkload : public Workload {
   Layer layer_;
   LayerDraw draw_;
   std::string scan_;
+  double visible_pairs_ = 0;  // where they depend on the number of ranks, which it then has
 };
 
 std::vector<std::string> OperatorWorkload::varying_outputs() const {
@@ -107,10 +106,12 @@ std::vector<std::string> OperatorWorkload::varying_outputs() const {
 }
 
 std::shared_ptr<const Workload> OperatorWorkload::sized(int ranks) const {
-  if (!has_sequence()) return nullptr;
+  if (!has_sequence() && !has_some_pairs()) return nullptr;
   Layer padded = layer_;
-  padded.share.tokens = Cut::padded(method_.layout, ranks, layer_.mask.end).tokens;
-  return operator_workload(method_, padded, draw_);
+  if (has_sequence()) padded.share.tokens = Cut::padded(method_.layout, ranks, layer_.mask.end).tokens;
+  auto sized = std::make_shared<OperatorWorkload>(method_, padded, draw_);
+  if (has_some_pairs()) sized->visible_pairs_ = sized->problem(ranks, 0).visible_pairs();
+  return sized;
 }
 
 std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
@@ -140,17 +141,6 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
          small.share.heads < layer_.share.heads)
     set_key_heads(++least);
   return operator_workload(method_, small, baton::reduced(draw_, layer_.share.tokens, small.share.tokens));
-}
-
-double OperatorWorkload::visible_pairs(int ranks) const {
-  if (!has_some_pairs()) return 0;
-  SoftmaxShape all;
-  all.q_tokens = all.k_tokens = std::min(layer_.mask.end, layer_.share.tokens * ranks);
-  all.q_positions = all.k_positions = Positions::run(0, all.q_tokens);
-  all.mask = layer_.mask;
-  if (draw_.packing.has_documents())
-    all.mask.starts = std::make_shared<const std::vector<std::int64_t>>(packed(layer_, ranks).starts);
-  return all.visible_pairs();
 }
 
 LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) const {
@@ -256,6 +246,7 @@ AxisValues OperatorWorkload::axes() const {
     if (has_sequence() && one.key == "tokens") one.parts = in_record_alone;
     all.add(one);
   }
+  if (visible_pairs_ > 0) all.add({"visible_pairs", visible_pairs_, in_record_alone});
   all.add({{"sequence", has_sequence() ? layer_.mask.end : 0},
            {"mask", to_string(layer_.mask)},
            {"groups", layer_.groups},

@@ -81,7 +81,7 @@ class AxisFlags {
         key, words, [=](const auto& given) { return resolve_names(what, given, known); }, set);
   }
 
-  /// The same for words of which `resolve(words)` makes the values, unless they are the default ones.
+  /// The same for words of which `resolve(words)` makes the values, but for the default ones.
   template <class Resolve, class Set>
   requires std::is_invocable_v<Resolve, std::vector<std::string>> Flag
   add(schema::Key key, const std::vector<std::string>& words, const Resolve& resolve, const Set& set) {

@@ -74,8 +74,6 @@ void add_case(Result& result, const Case& bench_case, int warmup, int rounds) {
     result.set(
         "padding",
         static_cast<double>(axes.whole("tokens") * bench_case.ranks) / static_cast<double>(sequence) - 1);
-  if (const double pairs = bench_case.workload->visible_pairs(bench_case.ranks); pairs > 0)
-    result.set("visible_pairs", pairs);
   result.set("case", bench_case.key());
   result.set("contest", axes.folded(in_contest));
   result.set("implementation", "schedule");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema of records: every key, in the order in which a record has them, as the other files
-// of this folder list them. Writer, reader, CSV, tables, flags, names of cases, docs/metrics.md
-// and the Python package take keys from here.
+// The schema of records: every key, in the order in which a record has them, as the other files of
+// this folder list them. All that writes, reads, names or describes records takes keys from here.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "harness/schema/case.hpp"
 #include "harness/schema/machine.hpp"
 #include "harness/schema/names.hpp"
+#include "harness/schema/sizes.hpp"
 #include "harness/schema/times.hpp"
 #include "harness/schema/verdict.hpp"
 #include "harness/schema/workload.hpp"
@@ -32,7 +32,7 @@ constexpr auto joined(const std::array<Field, sizes>&... parts) {
 
 }  // namespace part
 
-inline constexpr auto fields = part::joined(part::of_names, part::of_workload, part::of_case,
+inline constexpr auto fields = part::joined(part::of_names, part::of_workload, part::of_sizes, part::of_case,
                                             part::of_verdict, part::of_times, part::of_machine);
 
 /// A key of the schema. Does not compile for a text that is none.

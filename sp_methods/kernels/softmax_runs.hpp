@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mask of a block without a window as a library takes it: runs of queries whose visible keys are either
-// the same for all, or one more from each query to the next.
+// The mask of a block without a window and documents as a library takes it: runs of queries whose
+// visible keys are either the same for all, or one more from each query to the next.
 //
 //   own block, any layout          one run, causal: the last query sees all keys
 //   block of another rank          one run, whole: with zigzag half of the keys, or half of the

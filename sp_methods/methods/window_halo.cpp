@@ -228,16 +228,14 @@ RegisteredMethod method(const std::string& name, const std::string& summary, Lay
       .summary = summary,
       .attention = Attention::softmax,
       .packs = true,
+      .needs_window = true,
       .build =
           [layout](Schedule& s, const Layer& layer, const LayerTensors& x) {
             WindowHalo method(s, layer, x, layout);
             run_passes(s, layer, method);
           },
       .claim = [layout](const Layer& layer, const Split& split) { return claim(layer, split, layout); },
-      .unsupported = [layout](const Layer& layer, int) -> Refusal {
-        if (!layer.mask.has_window()) return "it needs a window, such as --mask window:1024";
-        return unsupported_softmax(layer, layout);
-      },
+      .unsupported = [layout](const Layer& layer, int) { return unsupported_softmax(layer, layout); },
       .layout = layout,
   });
 }

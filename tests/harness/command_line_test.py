@@ -256,42 +256,12 @@ class Operators(unittest.TestCase):
         self.assertEqual(gathered["sent_bytes"], 20 * 8 * (4 + 4), "keys, and their gradients")
         self.assertIn("latent", linear["skipped"])
 
-    def test_packed_documents(self):
-        wanted = ["--packed", "9", "--heads", "4", "--d-k", "8", "--d-v", "8", "--tokens", "20", "--chunk", "8",
-                  "-n", "3", "-w", "1"]
-        for attention in ("linear", "rwkv7"):
-            rows = self.records("--methods", "zeco,lasp2,zeco_zigzag,ulysses", "--attention", attention, "--ranks", "2", layer=wanted)
-            self.assertEqual([(r["wrong"], r["packed"]) for r in rows], [(0, 9)] * 4)
-        for r in self.records("--methods", "chunkwise_local,token_ring", "--ranks", "2", layer=wanted, code=6):
-            self.assertEqual(r["skipped"], "it takes one document, not packed ones")
-        for r in self.records("--methods", "all_gather_kv,ring_attention_zigzag", "--ranks", "2", "--packed-draw", "lognormal",
-                              layer=wanted):
-            self.assertEqual((r["wrong"], r["packed_draw"]), (0, "lognormal"))
-            self.assertLess(r["visible_pairs"], 20 * 41)
-
-    def test_documents_that_are_given(self):
-        wanted = ["--documents", "7,0,1,12", "--heads", "4", "--d-k", "8", "--d-v", "8", "--chunk", "8", "-n", "3", "-w", "1"]
-        for r in self.records("--methods", "zeco,ulysses_softmax,ring_attention_zigzag", "--ranks", "1,2", layer=wanted):
-            self.assertEqual((r["wrong"], r["documents"], r["sequence"]), (0, "7,0,1,12", 20))
-            self.assertEqual(r.get("visible_pairs", 107), 7 * 4 + 1 + 6 * 13)
-
-    def test_windows(self):
-        wanted = ["--mask", "window:5", "--heads", "4", "--d-k", "8", "--d-v", "8", "--tokens", "20", "-n", "3", "-w", "1"]
-        halo, ring, token_ring = self.records("--methods", "window_halo,ring_attention_softmax,token_ring", "--ranks", "2",
-                                              layer=wanted)
-        for r in (halo, ring):
-            self.assertEqual((r["wrong"], r["mask"], r["visible_pairs"]), (0, "window:5", 40 * 5 - 10))
-        self.assertEqual((halo["sent_bytes"], halo["hops"]), (4 * 4 * 16 * 4, 2), "the keys, and their gradients")
-        self.assertIn("with a window may see later ones", token_ring["skipped"])
-
     def test_bad_input(self):
         for words, said in ((["--like", "long"], "--like: 'long' is not one of longca, magi, zeco-table3"),
                             (["--methods", "zecco"], "did you mean 'zeco'?"), (["--gate", "soft"], "--gate-kind"),
                             (["--scan", "ring_exchange"], "unknown scan"),
                             (["--scan", "two_shot", "--methods", "local"], "--scan: none of these methods"), (["--chunk", "0"], "--chunk"),
-                            (["--packed", "-1"], "--packed"), (["--mask", "window"], "--mask: ''"), (["--mask", "window:0"], "--mask"),
-                            (["--mask", "half"], "unknown mask 'half'"), (["--documents", "3,x"], "--documents"),
-                            (["--documents", "3", "--tokens", "3"], "--documents excludes --tokens"),
+                            (["--packed", "-1"], "--packed"),
                             (["--mla", "512"], "--mla needs two widths"),
                             (["--mla", "512,64", "--kv-heads", "2"], "--kv-heads excludes --mla")):
             ended = run(*words, bench=OPERATOR_BENCH)

@@ -77,21 +77,25 @@ std::vector<Layer> layers_of(const SpMethod& method) {
         all.push_back(all[i]);
         all.back().rule = rule;
       }
-  // The full mask, under which a rank's queries may travel to all others, and windows that are
-  // shorter than a share, longer than two, and longer than any sequence.
-  for (std::size_t i = 0, count = all.size(); i < count && !is_linear; ++i)
-    for (const Mask& mask : {Mask{MaskKind::full}, Mask{.window = 1}, Mask{.window = 60}, Mask{.window = 300},
-                             Mask{.window = 4000}}) {
+  // The full mask, under which a rank's queries may travel to all others.
+  const std::size_t plain = is_linear ? 0 : all.size();
+  for (std::size_t i = 0; i < plain; ++i) {
+    all.push_back(all[i]);
+    all.back().mask.kind = MaskKind::full;
+  }
+  // Windows that are shorter than a share, longer than two, and longer than any sequence; documents
+  // of ranks, and others. They change no message of most methods, though some then claim no hops.
+  for (std::size_t i = 0; i < plain; ++i) {
+    if (all[i].groups > 1 || all[i].share.kv_heads > 0) continue;
+    for (const std::int64_t window : {1, 60, 300, 4000}) {
       all.push_back(all[i]);
-      all.back().mask = mask;
+      all.back().mask.window = window;
     }
-  // Documents change no message, though some methods then claim no hops.
-  for (std::size_t i = 0, count = all.size(); i < count && !is_linear; ++i)
-    if (all[i].dtype == Dtype::f32 && all[i].share.kv_heads == 0 && all[i].mask.window != 1) {
+    for (const auto& starts : {std::vector<std::int64_t>{0, 128, 256, 384, 512}, {0, 5, 200, 201, 900}}) {
       all.push_back(all[i]);
-      all.back().starts = all[i].pass == Pass::both ? std::vector<std::int64_t>{0, 128, 256, 384, 512, 640}
-                                                    : std::vector<std::int64_t>{0, 5, 200, 201, 900};
+      all.back().starts = starts;
     }
+  }
   // Latent keys of 128 channels with values of 64, one head of them for all queries.
   const std::vector<Layer> others = is_linear ? std::vector<Layer>{} : all;
   for (Layer layer : others)

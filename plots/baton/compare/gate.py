@@ -30,6 +30,10 @@ LAUNCHES = (
     ("collective_bench", *MACHINE, *"--collectives all --map scalar,affine --direction both --ranks 3,16 -b 4M".split()),
     ("operator_bench", *MACHINE, *"--methods all --pass all --mode all --gates layer --tokens 2048 --ranks 3,16".split()),
     ("operator_bench", *MACHINE, *"--attention gdn,kda --methods all --gates layer --tokens 2048 --ranks 3,16".split()),
+    ("operator_bench", *MACHINE, *("--mask full,window:1024 --methods window_halo,window_halo_zigzag,ring_attention_softmax,"
+     "all_gather_kv_zigzag,ulysses_softmax,usp_zigzag,token_ring --pass all --tokens 2048 --ranks 3,16").split()),
+    ("operator_bench", *MACHINE, *("--packed 900 --packed-draw lognormal --methods ring_attention_zigzag,all_gather_kv,usp,zeco "
+     "--gates layer --tokens 2048 --ranks 3,16").split()),
     ("collective_bench", *"--executor mpi --collectives all --ranks 3,16 --dry-run".split()),
 )
 

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Masks and packed documents as users ask for them: python3 command_line_masks_test.py COLLECTIVE_BENCH OPERATOR_BENCH"""
+
+import json
+import tempfile
+import unittest
+
+from benches import OPERATOR_BENCH, run
+
+
+class Masks(unittest.TestCase):
+    def records(self, *arguments, layer, code=0):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/records.jsonl"
+            ended = run(*arguments, *layer, "-J", path, bench=OPERATOR_BENCH)
+            self.assertEqual(ended.returncode, code, ended.stderr)
+            with open(path) as file:
+                return [json.loads(line) for line in file]
+
+    def test_packed_documents(self):
+        wanted = ["--packed", "9", "--heads", "4", "--d-k", "8", "--d-v", "8", "--tokens", "20", "--chunk", "8",
+                  "-n", "3", "-w", "1"]
+        for attention in ("linear", "rwkv7"):
+            rows = self.records("--methods", "zeco,lasp2,zeco_zigzag,ulysses", "--attention", attention, "--ranks", "2", layer=wanted)
+            self.assertEqual([(r["wrong"], r["packed"]) for r in rows], [(0, 9)] * 4)
+        for r in self.records("--methods", "chunkwise_local,token_ring", "--ranks", "2", layer=wanted, code=6):
+            self.assertEqual(r["skipped"], "it takes one document, not packed ones")
+        for r in self.records("--methods", "all_gather_kv,ring_attention_zigzag", "--ranks", "2", "--packed-draw", "lognormal",
+                              layer=wanted):
+            self.assertEqual((r["wrong"], r["packed_draw"]), (0, "lognormal"))
+            self.assertLess(r["visible_pairs"], 20 * 41)
+
+    def test_documents_that_are_given(self):
+        wanted = ["--documents", "7,0,1,12", "--heads", "4", "--d-k", "8", "--d-v", "8", "--chunk", "8", "-n", "3", "-w", "1"]
+        for r in self.records("--methods", "zeco,ulysses_softmax,ring_attention_zigzag", "--ranks", "1,2", layer=wanted):
+            self.assertEqual((r["wrong"], r["documents"], r["sequence"]), (0, "7,0,1,12", 20))
+            self.assertEqual(r.get("visible_pairs", 107), 7 * 4 + 1 + 6 * 13)
+
+    def test_windows(self):
+        wanted = ["--mask", "window:5", "--heads", "4", "--d-k", "8", "--d-v", "8", "--tokens", "20", "-n", "3", "-w", "1"]
+        halo, ring, token_ring = self.records("--methods", "window_halo,ring_attention_softmax,token_ring", "--ranks", "2",
+                                              layer=wanted)
+        for r in (halo, ring):
+            self.assertEqual((r["wrong"], r["mask"], r["visible_pairs"]), (0, "window:5", 40 * 5 - 10))
+        self.assertEqual((halo["sent_bytes"], halo["hops"]), (4 * 4 * 16 * 4, 2), "the keys, and their gradients")
+        self.assertIn("with a window may see later ones", token_ring["skipped"])
+
+    def test_all_methods_are_those_that_the_mask_is_for(self):
+        def listed(*words):
+            ended = run("--methods", "all", *words, "--tokens", "64", "--ranks", "2", "--benchmark_list_tests=true", bench=OPERATOR_BENCH)
+            return {case.split("/")[0] for case in ended.stdout.split()}
+
+        self.assertEqual(listed("--mask", "window:8") - listed(), {"window_halo", "window_halo_zigzag"})
+        ended = run("--methods", "window_halo", "--tokens", "64", "--ranks", "2", bench=OPERATOR_BENCH)
+        self.assertIn("it needs a window, such as --mask window:1024", " ".join(ended.stderr.split()))
+
+    def test_bad_input(self):
+        for words, said in ((["--mask", "window"], "--mask: ''"), (["--mask", "window:0"], "--mask"),
+                            (["--mask", "half"], "unknown mask 'half'"), (["--documents", "3,x"], "--documents"),
+                            (["--documents", "3", "--tokens", "3"], "--documents excludes --tokens")):
+            ended = run(*words, bench=OPERATOR_BENCH)
+            self.assertEqual(ended.returncode, 2)
+            self.assertIn(said, ended.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
