@@ -54,6 +54,26 @@ bool compare(const SpMethod& method, Layer layer, const Split& split) {
   return true;
 }
 
+/// Adds the same layers of softmax attention under other masks: the full one, under which a rank's
+/// queries may travel to all others; windows that are shorter than a share, longer than two, and
+/// longer than any sequence; documents of ranks, and others.
+void add_masks(std::vector<Layer>& all) {
+  const std::size_t plain = all.size();
+  for (std::size_t i = 0; i < plain; ++i) {
+    all.push_back(all[i]);
+    all.back().mask.kind = MaskKind::full;
+    if (all[i].groups > 1 || all[i].share.kv_heads > 0) continue;
+    for (const std::int64_t window : {1, 60, 300, 4000}) {
+      all.push_back(all[i]);
+      all.back().mask.window = window;
+    }
+    for (const auto& starts : {std::vector<std::int64_t>{0, 128, 256, 384, 512}, {0, 5, 200, 201, 900}}) {
+      all.push_back(all[i]);
+      all.back().starts = starts;
+    }
+  }
+}
+
 /// All settings of a method with its own scan.
 std::vector<Layer> layers_of(const SpMethod& method) {
   const bool is_linear = method.attention == Attention::linear;
@@ -77,25 +97,7 @@ std::vector<Layer> layers_of(const SpMethod& method) {
         all.push_back(all[i]);
         all.back().rule = rule;
       }
-  // The full mask, under which a rank's queries may travel to all others.
-  const std::size_t plain = is_linear ? 0 : all.size();
-  for (std::size_t i = 0; i < plain; ++i) {
-    all.push_back(all[i]);
-    all.back().mask.kind = MaskKind::full;
-  }
-  // Windows that are shorter than a share, longer than two, and longer than any sequence; documents
-  // of ranks, and others. They change no message of most methods, though some then claim no hops.
-  for (std::size_t i = 0; i < plain; ++i) {
-    if (all[i].groups > 1 || all[i].share.kv_heads > 0) continue;
-    for (const std::int64_t window : {1, 60, 300, 4000}) {
-      all.push_back(all[i]);
-      all.back().mask.window = window;
-    }
-    for (const auto& starts : {std::vector<std::int64_t>{0, 128, 256, 384, 512}, {0, 5, 200, 201, 900}}) {
-      all.push_back(all[i]);
-      all.back().starts = starts;
-    }
-  }
+  if (!is_linear) add_masks(all);
   // Latent keys of 128 channels with values of 64, one head of them for all queries.
   const std::vector<Layer> others = is_linear ? std::vector<Layer>{} : all;
   for (Layer layer : others)
