@@ -57,7 +57,8 @@ Refusal unsupported(const PythonMethod& method, const Layer& layer, int ranks) {
   const std::string found = attention_name(Attention::linear, layer.rule, layer.share.gate);
   if (layer.mode != Mode::overlapped) return "a method in Python runs as it is written";
   if (layer.share.latent) return "a method in Python takes values of their own, not those of latent keys";
-  if (layer.mask.kind != MaskKind::causal || layer.mask.has_window()) return "a method in Python has the causal mask";
+  if (layer.mask.kind != MaskKind::causal || layer.mask.has_window())
+    return "a method in Python has the causal mask";
   if (attentions.front() != "softmax" && std::ranges::find(attentions, found) == attentions.end())
     return "it computes " + attentions.front() + ", not " + found;
   if (!method.lacks.empty()) return method.lacks;
