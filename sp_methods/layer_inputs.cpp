@@ -69,12 +69,17 @@ std::vector<std::int64_t> LayerProblem::edges() const {
   return all;
 }
 
+Mask LayerProblem::mask_with_documents() const {
+  Mask all = mask;
+  if (!starts.empty()) all.starts = std::make_shared<const std::vector<std::int64_t>>(starts);
+  return all;
+}
+
 double LayerProblem::visible_pairs() const {
   SoftmaxShape all;
   all.q_tokens = all.k_tokens = real_tokens();
   all.q_positions = all.k_positions = Positions::run(0, all.q_tokens);
-  all.mask = mask;
-  if (!starts.empty()) all.mask.starts = std::make_shared<const std::vector<std::int64_t>>(starts);
+  all.mask = mask_with_documents();
   return all.visible_pairs();
 }
 
@@ -119,7 +124,7 @@ std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, i
     starts.push_back(at);
     at += drawn_length(mean, draw, mixed(key + static_cast<std::uint64_t>(at)));
   }
-  if (ranks < 3) return starts;
+  if (ranks < 3 || draw == LengthDraw::lognormal) return starts;  // a cut would change its long tail
   const std::int64_t border = tokens * (1 + static_cast<std::int64_t>(mixed(key) % (ranks - 1)));
   const auto nearest = std::lower_bound(starts.begin(), starts.end(), border);
   if (nearest == starts.end())

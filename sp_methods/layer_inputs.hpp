@@ -69,6 +69,8 @@ struct LayerProblem {
   std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
   /// Number of tokens of all ranks without those of padding.
   std::int64_t real_tokens() const { return std::min(mask.end, share.tokens * ranks); }
+  /// The mask of softmax attention with the starts of documents.
+  Mask mask_with_documents() const;
   /// Number of pairs of a query and a key that softmax attention leaves in one head, but those of
   /// padding.
   double visible_pairs() const;
@@ -100,7 +102,7 @@ enum class LengthDraw { uniform, lognormal };
 const char* to_string(LengthDraw draw);
 
 /// The positions at which packed documents start in the `tokens` of each rank. The first one starts
-/// at 0, and of three ranks or more, a drawn one begins with a document.
+/// at 0. Of three ranks or more, a drawn one begins with a document if lengths are uniform.
 std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, int ranks, std::uint64_t seed,
                                        LengthDraw draw = LengthDraw::uniform);
 

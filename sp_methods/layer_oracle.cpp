@@ -258,6 +258,18 @@ std::vector<float> LayerOracle::matrices(std::int64_t token, std::int64_t tokens
   return all;
 }
 
+double least_rms(const LayerProblem& problem, const Positions& positions, std::int64_t tokens) {
+  if (problem.attention == Attention::linear) return 0;
+  const Mask mask = problem.mask_with_documents();
+  if (!mask.hides_first_keys()) return 0.1 / std::sqrt(static_cast<double>(problem.sequence()));
+  double sum = 0;
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    const std::int64_t at = positions.at(t);
+    if (at < mask.end) sum += 1 / static_cast<double>(mask.upper(at) - mask.lower(at) + 1);
+  }
+  return 0.1 * std::sqrt(sum / static_cast<double>(tokens));
+}
+
 double relative_error(const std::vector<float>& got, const std::vector<double>& expected, double least_rms) {
   double difference = 0, norm = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {

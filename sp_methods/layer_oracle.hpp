@@ -129,6 +129,12 @@ class LayerOracle {
   mutable std::map<std::int64_t, std::vector<float>> states_before_;  // by the token asked for
 };
 
+/// The least root mean square that values of softmax attention count as having at these positions;
+/// 0 for linear attention. Outputs of a query that sees n keys are averages, of about n^(-1/2). If
+/// they are far smaller, as gradients of q and k are where a query sees its own key alone, the
+/// differences that they are made of cancel, and only their absolute error is small.
+double least_rms(const LayerProblem& problem, const Positions& positions, std::int64_t tokens);
+
 /// The least size that a result counts as, as a share of its terms. A smaller result is a
 /// difference of terms, and only its absolute error is small. Kernels of bf16 tensors are off by a
 /// third of the tolerance for terms as large as the result.

@@ -13,6 +13,7 @@
 namespace baton {
 namespace {
 
+constexpr const char* blanks = " \t\r";
 constexpr std::int64_t most_tokens = std::int64_t{1} << 24;
 
 /// The lines of a file without comments and empty ones.
@@ -21,8 +22,8 @@ std::vector<std::string> lines_of(const std::string& path) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) {
     line.erase(std::min(line.find('#'), line.size()));
-    std::erase_if(line, [](unsigned char letter) { return std::isspace(letter) != 0; });
-    if (!line.empty()) lines.push_back(line);
+    const std::size_t begin = line.find_first_not_of(blanks), end = line.find_last_not_of(blanks);
+    if (begin != std::string::npos) lines.push_back(line.substr(begin, end - begin + 1));
   }
   if (!file.eof())
     throw UsageError(fmt::format("--documents: {} is neither a number nor a file that can be read", path));

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 namespace baton {
@@ -16,9 +15,11 @@ namespace {
 /// Given lengths in words: all of them if they are few, else how many there are and a digest.
 std::string text_of(const std::vector<std::int64_t>& lengths) {
   constexpr std::size_t longest = 40;
-  const std::string all = fmt::format("{}", fmt::join(lengths, ","));
+  std::string all = fmt::format("{}", fmt::join(lengths, ","));
   if (all.size() <= longest) return all;
-  return fmt::format("{} documents {:08x}", lengths.size(), std::hash<std::string>{}(all)&0xffffffffU);
+  std::uint64_t digest = 0;
+  for (const std::int64_t length : lengths) digest = mixed(digest + static_cast<std::uint64_t>(length));
+  return fmt::format("{} lengths, digest {:016x}", lengths.size(), digest);
 }
 
 }  // namespace

@@ -28,20 +28,23 @@ const Choices<GateDraw> gate_draw_choices{{"layer", GateDraw::layer},
 
 /// The number of keys of a word such as window:1024. Throws UsageError if there is none.
 std::int64_t keys_of_window(const std::string& word) {
-  const FlagRules rules{.name = "--mask",
+  const FlagRules rules{.name = "--mask " + word,
                         .kind = "size",
                         .least = 1,
                         .most = std::uint64_t{1} << 24,
                         .sized = "a window's number of keys, as in window:1024"};
-  return static_cast<std::int64_t>(
-      number_in(rules, word.substr(std::min(word.size(), window_prefix.size()))));
+  return static_cast<std::int64_t>(number_in(rules, word.substr(window_prefix.size())));
 }
 
 /// The words of masks, and of windows by their number of keys; 'all' stands for all names.
 std::vector<std::string> resolve_masks(std::vector<std::string> words) {
-  std::vector<std::string> known = words_of(mask_choices);
+  const std::vector<std::string> names = words_of(mask_choices);
+  if (words == std::vector<std::string>{"all"}) return names;
+  std::vector<std::string> known = names;
+  known.push_back(std::string(window_prefix) + "W");
   for (std::string& word : words)
-    if (word.starts_with("window")) known.push_back(word = to_string(Mask{.window = keys_of_window(word)}));
+    if (word.starts_with(window_prefix))
+      known.push_back(word = to_string(Mask{.window = keys_of_window(word)}));
   return resolve_names("mask", words, known);
 }
 
@@ -115,9 +118,10 @@ void declare(Flags& flags, RawOperators& raw) {
   Flag packed = layers.add<std::int64_t>("packed", {0},
                                          [](AskedLayer& one, auto mean) { one.draw.packing.mean = mean; });
   packed.tokens(0);
-  layers.add(
+  Flag draw = layers.add(
       "packed_draw", {"uniform"}, words_of(length_draws),
       [](AskedLayer& one, const std::string& word) { one.draw.packing.draw = value_of(length_draws, word); });
+  draw.needs(packed);
   Flag documents = flags.add_key("documents", raw.documents);
   documents.list().excludes(packed);
   layers.add("mask", {"causal"}, resolve_masks, [](AskedLayer& one, const std::string& word) {

@@ -50,14 +50,6 @@ std::vector<std::int64_t> drawn_heads(const LayerProblem& problem, double count)
   return of_queries;
 }
 
-/// The least root mean square that values of a layer count as having. Outputs of softmax over n
-/// tokens are averages, of about n^(-1/2). If they are far smaller, the differences that they are
-/// made of cancel, and only their absolute error is small.
-double least_rms(const LayerProblem& problem) {
-  if (problem.attention == Attention::linear) return 0;
-  return 0.1 / std::sqrt(static_cast<double>(problem.sequence()));
-}
-
 /// The number of cores of the launch on the host that has fewest. Collective over the team.
 double fewest_cores(const Team& team) { return team.min(usable_cores(team).count()); }
 
@@ -253,7 +245,8 @@ Found read_weights(const Executor& executor, int rank, const Output& output, con
 double error_of(const Found& found, const Output& output, double tolerance) {
   const std::string& name = output.buffer.name;
   const auto expected = output.oracle.expected(name, output.positions, output.tokens());
-  const double error = relative_error(found.solved, expected, least_rms(output.problem()));
+  const double error =
+      relative_error(found.solved, expected, least_rms(output.problem(), output.positions, output.tokens()));
   if (error <= tolerance || !std::isfinite(error)) return error;
   const double terms = output.oracle.rms_of_terms(name, output.positions, output.tokens());
   const double least = least_of_terms(output.problem().dtype) * terms;

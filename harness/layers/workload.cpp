@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/verify.hpp"
@@ -187,11 +188,13 @@ Comparison OperatorWorkload::compare(const Executor& executor, const std::vector
       oracles.get<LayerSketch>(fmt::format("sketch of {}, {}", to_string(layer_.pass), oracle_key(layer)),
                                bytes, [&] { return sketch; });
   if (oracles.team().rank() > 0) return found;  // all have the same sketches
-  return sum(std::move(found),
-             compare_sketches(sketch, *first, layer.share.tokens * layer.ranks, found.tolerance,
-                              [&](const std::string& name, std::int64_t head) {
-                                return least_of_terms(layer.dtype) * right->norm_of_terms(name, head);
-                              }));
+  const std::int64_t tokens = layer.share.tokens * layer.ranks;
+  const double least = has_some_pairs() ? least_rms(layer, Positions::run(0, tokens), tokens) : 0;
+  const auto least_norm = [&](const std::string& name, std::int64_t head) {
+    return std::max(least * std::sqrt(static_cast<double>(tokens * layer.width(name))),
+                    least_of_terms(layer.dtype) * right->norm_of_terms(name, head));
+  };
+  return sum(std::move(found), compare_sketches(sketch, *first, tokens, found.tolerance, least_norm));
 }
 
 /// The layout of a method: "contiguous", "zigzag" or "other".

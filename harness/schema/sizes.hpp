@@ -57,7 +57,7 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .absent = "0",
      .help = "The mean length of packed documents; 0 for one document.",
      .flag_help = "documents follow from --seed, and nothing passes from one to the next; on GPUs "
-                  "linear attention with gates only"},
+                  "linear attention with gates only, and not rwkv7"},
     {.key = "packed_draw",
      .role = axis,
      .type = text,
@@ -65,9 +65,9 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .flag = "--packed-draw",
      .absent = "\"uniform\"",
      .is_named = true,
-     .help =
-         "How the lengths of packed documents are drawn: uniform (1 to twice the mean), or lognormal (many "
-         "short and few long ones).",
+     .help = "How the lengths of packed documents are drawn: uniform (1 to twice the mean less one), or "
+             "lognormal (many "
+             "short and few long ones).",
      .flag_help = "'all': each of them"},
     {.key = "documents",
      .role = axis,
@@ -76,7 +76,7 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .flag = "--documents",
      .absent = "\"\"",
      .is_named = true,
-     .help = "The lengths of packed documents that the user gave.",
+     .help = "The lengths of packed documents that the user gave; of many their number and a digest.",
      .flag_help = "37,51,40, or a file with a length a line, which may be 0; their sum is the sequence"},
     {.key = "mask",
      .role = axis,

@@ -197,7 +197,8 @@ RegisteredMethod method(const std::string& name, const std::string& summary) {
       .claim = claim<layout>,
       .unsupported = [](const Layer& layer, int) -> Refusal {
         if (layer.mask.has_window())
-          return "its queries stop where they see no key, and with a window may see later ones";
+          return "its queries stop at the first rank whose keys they do not see, and a window may hide that "
+                 "rank's keys alone";
         return unsupported_softmax(layer, layout);
       },
       .layout = layout,

@@ -9,8 +9,8 @@
 //     what came back is added in the order of the sequence
 //
 // Shares that are shorter than a halo get it from several ranks, all at once. Zigzag ranks have two
-// runs and two halos, which leave out the keys of the rank itself. With a window all tokens have
-// about the same work, so zigzag tokens balance nothing here.
+// runs and two halos, each sent apart, which leave out the keys of the rank itself. With a window
+// all tokens have about the same work, so zigzag tokens balance nothing here.
 // Cost: W-1 rows of keys and values in the tensors' type forward, or before a backward pass alone,
 // and twice as many with zigzag tokens on three ranks or more; backward the gradients of the halos
 // that a rank has, in f32. 1 hop each.

@@ -43,7 +43,16 @@ class Masks(unittest.TestCase):
         for r in (halo, ring):
             self.assertEqual((r["wrong"], r["mask"], r["visible_pairs"]), (0, "window:5", 40 * 5 - 10))
         self.assertEqual((halo["sent_bytes"], halo["hops"]), (4 * 4 * 16 * 4, 2), "the keys, and their gradients")
-        self.assertIn("with a window may see later ones", token_ring["skipped"])
+        self.assertIn("a window may hide that rank's keys alone", token_ring["skipped"])
+
+    def test_queries_that_see_their_own_key_alone_have_gradients_of_zero(self):
+        shape = ["-n", "1", "-w", "0", "--executor", "local", "--heads", "2"]
+        for words in (["--mask", "window:1", "--tokens", "256", "--methods", "window_halo,ring_attention_softmax"],
+                      ["--documents", ",".join(["1"] * 256 + ["256"]), "--methods", "ring_attention_softmax,ulysses_softmax"],
+                      ["--mask", "window:1", "--tokens", "1500", "--d-k", "8", "--d-v", "8", "--methods",
+                       "window_halo,ulysses_softmax,ring_attention_zigzag"]):
+            for r in self.records(*words, "--ranks", "2", layer=shape):
+                self.assertEqual(r["wrong"], 0, words)
 
     def test_all_methods_are_those_that_the_mask_is_for(self):
         def listed(*words):
@@ -55,8 +64,10 @@ class Masks(unittest.TestCase):
         self.assertIn("it needs a window, such as --mask window:1024", " ".join(ended.stderr.split()))
 
     def test_bad_input(self):
-        for words, said in ((["--mask", "window"], "--mask: ''"), (["--mask", "window:0"], "--mask"),
-                            (["--mask", "half"], "unknown mask 'half'"), (["--documents", "3,x"], "--documents"),
+        for words, said in ((["--mask", "window"], "did you mean 'window:W'?"), (["--mask", "window:0"], "--mask window:0: '0'"),
+                            (["--mask", "window16"], "unknown mask 'window16'"), (["--mask", "window:W"], "--mask window:W: 'W'"),
+                            (["--mask", "half"], "there are: causal, full, window:W"), (["--documents", "3,x"], "--documents"),
+                            (["--packed-draw", "lognormal"], "--packed-draw requires --packed"),
                             (["--documents", "3", "--tokens", "3"], "--documents excludes --tokens")):
             ended = run(*words, bench=OPERATOR_BENCH)
             self.assertEqual(ended.returncode, 2)

@@ -225,4 +225,21 @@ TEST(RelativeError, IsOfTheNormAndNeverPassesWhatIsNotFinite) {
   EXPECT_FLOAT_EQ(relative_error({0.02F, 0}, {0, 0.02F}, 1), 0.02F) << "small values count as large ones";
 }
 
+TEST(LeastRms, FollowsTheKeysThatQueriesSee) {
+  LayerProblem problem{
+      .attention = Attention::softmax, .share = {16, 1, 4, 4, 4, GateKind::none}, .ranks = 1};
+  const Positions all = Positions::run(0, 16);
+  EXPECT_DOUBLE_EQ(least_rms(problem, all, 16), 0.025) << "a tenth of 16^(-1/2)";
+  problem.mask.window = 1;
+  EXPECT_DOUBLE_EQ(least_rms(problem, all, 16), 0.1);
+  problem.mask.window = 4;
+  EXPECT_DOUBLE_EQ(least_rms(problem, Positions::run(8, 8), 8), 0.05) << "queries that all see four keys";
+  problem.mask = {MaskKind::full, 16};
+  problem.starts = {0, 1, 2, 3, 4};  // four of one token, and one of twelve
+  EXPECT_DOUBLE_EQ(least_rms(problem, Positions::run(0, 4), 4), 0.1);
+  EXPECT_DOUBLE_EQ(least_rms(problem, all, 16), 0.1 * std::sqrt((4 + 12 / 12.0) / 16));
+  problem.attention = Attention::linear;
+  EXPECT_EQ(least_rms(problem, all, 16), 0);
+}
+
 }  // namespace

@@ -233,7 +233,8 @@ std::string why_not(const std::string& method, const Mask& mask) {
   if (method == "dist_flash_attention" && !(mask == Mask{}))
     return "it balances a causal mask without a window";
   if (method.starts_with("token_ring") && mask.has_window())
-    return "its queries stop where they see no key, and with a window may see later ones";
+    return "its queries stop at the first rank whose keys they do not see, and a window may hide that rank's "
+           "keys alone";
   if (method.starts_with("window_halo") && !mask.has_window())
     return "it needs a window, such as --mask window:1024";
   return {};

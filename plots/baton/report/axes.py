@@ -114,7 +114,7 @@ def phrases(comparison):
             "sequence": f"{sequence} tokens" if sequence else "",
             "packed": f"packed documents of {packed}{long_tailed}" if packed else "",
             "packed_draw": "",  # said with the mean
-            "documents": f"documents of {comparison['documents']} tokens" if comparison["documents"] else "",
+            "documents": f"documents {comparison['documents']}" if comparison["documents"] else "",
             "heads": heads(comparison) if comparison.is_layer else "",
             "state_bytes": "" if comparison.is_layer else f"{words.binary_size(comparison['state_bytes'])} a rank",
             "dtype": comparison.dtype,

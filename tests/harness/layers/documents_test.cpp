@@ -46,6 +46,7 @@ TEST(DocumentLengths, RefuseWhatIsNone) {
   EXPECT_THAT(refusal({"-3"}), HasSubstr("neither a number nor a file"));
   EXPECT_THAT(refusal({"/no/such/file"}), HasSubstr("/no/such/file is neither a number nor a file"));
   EXPECT_THAT(refusal({file_with("37\nmany\n")}), HasSubstr("many"));
+  EXPECT_THAT(refusal({file_with("37 91\n")}), HasSubstr("'37 91' is not a number of tokens"));
   EXPECT_THAT(refusal({file_with("# nothing\n")}), HasSubstr("0 tokens together"));
   EXPECT_THAT(refusal({"0", "0"}), HasSubstr("0 tokens together"));
   EXPECT_THAT(refusal({"16M", "1"}), HasSubstr("16777217 tokens together"));

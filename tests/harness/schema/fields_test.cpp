@@ -95,9 +95,8 @@ Result of_mla() {
   layer.states = States::both;
   MadeCase made;
   made.bench_case.backend = &find_backend("tcp");
-  made.bench_case.workload = operator_workload(
-      find_method("all_gather_kv"), layer,
-      {.gates = GateDraw::layer, .packing = {.mean = 7, .draw = LengthDraw::lognormal, .lengths = {61}}});
+  const LayerDraw draw{.packing = {.mean = 7, .draw = LengthDraw::lognormal, .lengths = {61}}};
+  made.bench_case.workload = operator_workload(find_method("all_gather_kv"), layer, draw)->sized(2);
   return made.result();
 }
 
