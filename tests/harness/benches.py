@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 OPERATOR_BENCH = sys.argv.pop(2)
 BENCH = sys.argv.pop(1)
@@ -30,3 +31,16 @@ def machine_text(**link):
                        "machine": {"nodes": 2, "ranks_per_node": 4, "source": "made up"},
                        "links": {"intra_node": {**wire, **link}, "inter_node": {**wire, "latency_seconds": 5e-6}},
                        "device": {"kernel": rate, "copy": copy, "combine": rate}})
+
+
+class OperatorRecords:
+    """The records of operator_bench, for a TestCase."""
+    LAYER = ["--heads", "2", "--d-k", "4", "--d-v", "6", "--tokens", "20", "--chunk", "8", "-n", "3", "-w", "1"]
+
+    def records(self, *arguments, layer=LAYER, code=0):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/records.jsonl"
+            ended = run(*arguments, *layer, "-J", path, bench=OPERATOR_BENCH)
+            self.assertEqual(ended.returncode, code, ended.stderr)
+            with open(path) as file:
+                return [json.loads(line) for line in file]

@@ -1,22 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masks and packed documents as users ask for them: python3 command_line_masks_test.py COLLECTIVE_BENCH OPERATOR_BENCH"""
 
-import json
-import tempfile
 import unittest
 
-from benches import OPERATOR_BENCH, run
+from benches import OPERATOR_BENCH, OperatorRecords, run
 
 
-class Masks(unittest.TestCase):
-    def records(self, *arguments, layer, code=0):
-        with tempfile.TemporaryDirectory() as folder:
-            path = folder + "/records.jsonl"
-            ended = run(*arguments, *layer, "-J", path, bench=OPERATOR_BENCH)
-            self.assertEqual(ended.returncode, code, ended.stderr)
-            with open(path) as file:
-                return [json.loads(line) for line in file]
-
+class Masks(OperatorRecords, unittest.TestCase):
     def test_packed_documents(self):
         wanted = ["--packed", "9", "--heads", "4", "--d-k", "8", "--d-v", "8", "--tokens", "20", "--chunk", "8",
                   "-n", "3", "-w", "1"]

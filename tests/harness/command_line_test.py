@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from bad_input import BadInput
-from benches import OPERATOR_BENCH, SMALL, TOPOLOGIES, mpirun, run
+from benches import OPERATOR_BENCH, SMALL, TOPOLOGIES, OperatorRecords, mpirun, run
 from drawn import drawn
 from google_benchmark_flags import GoogleBenchmarkFlags
 from simulated_rows import Simulator
@@ -166,17 +166,7 @@ class Runs(unittest.TestCase):
                 self.assertIn("of memory", json.loads(file.readline())["skipped"])
 
 
-class Operators(unittest.TestCase):
-    LAYER = ["--heads", "2", "--d-k", "4", "--d-v", "6", "--tokens", "20", "--chunk", "8", "-n", "3", "-w", "1"]
-
-    def records(self, *arguments, layer=LAYER, code=0):
-        with tempfile.TemporaryDirectory() as folder:
-            path = folder + "/records.jsonl"
-            ended = run(*arguments, *layer, "-J", path, bench=OPERATOR_BENCH)
-            self.assertEqual(ended.returncode, code, ended.stderr)
-            with open(path) as file:
-                return [json.loads(line) for line in file]
-
+class Operators(OperatorRecords, unittest.TestCase):
     def test_every_method_pass_and_mode(self):
         main = ("zeco", "lasp1", "lasp2", "local")
         listed = run("--ranks", "2", "--benchmark_list_tests=true", bench=OPERATOR_BENCH).stdout
