@@ -14,8 +14,8 @@
 // Cost: W-1 rows of keys and values in the tensors' type forward, or before a backward pass alone,
 // and twice as many with zigzag tokens on three ranks or more; backward the gradients of the halos
 // that a rank has, in f32. 1 hop each.
-// Source: arXiv 2004.05150 (Longformer) for the window; NVIDIA/Megatron-LM, issue 5593, asks for
-// the halo.
+// Source: arXiv 2004.05150 (Longformer) for the window; NVIDIA/Megatron-LM, issue 5593, has halos
+// of zigzag tokens.
 #include <algorithm>
 #include <vector>
 

@@ -24,7 +24,7 @@ class Masks(OperatorRecords, unittest.TestCase):
         wanted = ["--documents", "7,0,1,12", "--heads", "4", "--d-k", "8", "--d-v", "8", "--chunk", "8", "-n", "3", "-w", "1"]
         for r in self.records("--methods", "zeco,ulysses_softmax,ring_attention_zigzag", "--ranks", "1,2", layer=wanted):
             self.assertEqual((r["wrong"], r["documents"], r["sequence"]), (0, "7,0,1,12", 20))
-            self.assertEqual(r.get("visible_pairs", 107), 7 * 4 + 1 + 6 * 13)
+            self.assertEqual(r.get("visible_pairs"), None if r["name"] == "zeco" else 7 * 4 + 1 + 6 * 13)
 
     def test_windows(self):
         wanted = ["--mask", "window:5", "--heads", "4", "--d-k", "8", "--d-v", "8", "--tokens", "20", "-n", "3", "-w", "1"]
