@@ -69,17 +69,11 @@ std::vector<std::int64_t> LayerProblem::edges() const {
   return all;
 }
 
-Mask LayerProblem::mask_with_documents() const {
-  Mask all = mask;
-  if (!starts.empty()) all.starts = std::make_shared<const std::vector<std::int64_t>>(starts);
-  return all;
-}
-
 double LayerProblem::visible_pairs() const {
   SoftmaxShape all;
   all.q_tokens = all.k_tokens = real_tokens();
   all.q_positions = all.k_positions = Positions::run(0, all.q_tokens);
-  all.mask = mask_with_documents();
+  all.mask = mask.within(starts);
   return all.visible_pairs();
 }
 

@@ -69,8 +69,6 @@ struct LayerProblem {
   std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
   /// Number of tokens of all ranks without those of padding.
   std::int64_t real_tokens() const { return std::min(mask.end, share.tokens * ranks); }
-  /// The mask of softmax attention with the starts of documents.
-  Mask mask_with_documents() const;
   /// Number of pairs of a query and a key that softmax attention leaves in one head, but those of
   /// padding.
   double visible_pairs() const;

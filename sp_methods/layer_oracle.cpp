@@ -260,7 +260,7 @@ std::vector<float> LayerOracle::matrices(std::int64_t token, std::int64_t tokens
 
 double least_rms(const LayerProblem& problem, const Positions& positions, std::int64_t tokens) {
   if (problem.attention == Attention::linear) return 0;
-  const Mask mask = problem.mask_with_documents();
+  const Mask mask = problem.mask.within(problem.starts);
   if (!mask.hides_first_keys()) return 0.1 / std::sqrt(static_cast<double>(problem.sequence()));
   double sum = 0;
   for (std::int64_t t = 0; t < tokens; ++t) {

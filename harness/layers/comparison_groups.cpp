@@ -52,10 +52,13 @@ Dtype dtype_of(const std::string& word, const std::vector<std::string>& executor
   return are_on_gpus(executors) ? Dtype::bf16 : Dtype::f32;
 }
 
-/// The body of softmax blocks that the user asked for; "auto" is cuDNN on GPUs where it is found.
-SoftmaxBody kernel_of(const std::string& word, const std::vector<std::string>& executors, Dtype dtype) {
-  if (word != "auto") return value_of(kernel_choices, word);
-  const bool by_cudnn = dtype == Dtype::bf16 && are_on_gpus(executors) && !cudnn_library().lacking();
+/// The body of softmax blocks that the user asked for; "auto" is cuDNN on GPUs where it is found,
+/// for masks without windows and documents.
+SoftmaxBody kernel_of(const AskedLayer& asked, const std::vector<std::string>& executors) {
+  const auto& [layer, draw, dtype, kernel] = asked;
+  if (kernel != "auto") return value_of(kernel_choices, kernel);
+  const bool by_cudnn = layer.dtype == Dtype::bf16 && are_on_gpus(executors) && !layer.mask.has_window() &&
+                        !draw.packing.has_documents() && !cudnn_library().lacking();
   return by_cudnn ? SoftmaxBody::cudnn : SoftmaxBody::own;
 }
 
@@ -91,13 +94,14 @@ std::vector<AskedLayer> layers_of(const RawOperators& raw, const AttentionChoice
     first.layer.mask.end = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
   }
   std::vector<AskedLayer> all = raw.layers.points(first);
-  for (auto& [layer, draw, dtype, kernel] : all) {
+  for (AskedLayer& asked : all) {
+    Layer& layer = asked.layer;
     set_latent(layer.share, raw.mla);
     set_batch(layer.share);
     if (!raw.documents.empty()) layer.share.tokens = layer.mask.end;
-    layer.dtype = dtype_of(dtype, executors);
+    layer.dtype = dtype_of(asked.dtype, executors);
     layer.segmented = layer.dtype == Dtype::bf16;
-    layer.kernels.softmax = kernel_of(kernel, executors, layer.dtype);
+    layer.kernels.softmax = kernel_of(asked, executors);
     if (attention.gate) layer.share.gate = *attention.gate;
   }
   return all;

@@ -40,10 +40,6 @@ template <class Parameters>
 std::string beyond_devices_at_all(const Parameters& p) {
   if constexpr (requires { p.latent; })
     if (p.latent) return "is not for latent keys";
-  if constexpr (requires { p.mask; })
-    if (p.mask.hides_first_keys())
-      return std::string("takes no ") + (p.mask.starts ? "packed documents" : "window") +
-             " so far: processors and the simulator do";
   if constexpr (requires { p.widths(); }) {
     bool fits = p.dtype == Dtype::bf16;
     for (const std::int64_t width : p.widths()) fits = fits && KernelTraits{}.takes(width);

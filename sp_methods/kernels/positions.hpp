@@ -68,6 +68,13 @@ struct Mask {
   /// another one. Null if all tokens are one document.
   std::shared_ptr<const std::vector<std::int64_t>> starts = nullptr;
 
+  /// The same mask within documents that start at `all`, positions that ascend from 0. None of them
+  /// means one document.
+  Mask within(const std::vector<std::int64_t>& all) const {
+    Mask mask = *this;
+    if (!all.empty()) mask.starts = std::make_shared<const std::vector<std::int64_t>>(all);
+    return mask;
+  }
   bool has_window() const { return window != unlimited; }
   /// True if a query may see no key at the start of the sequence.
   bool hides_first_keys() const { return has_window() || starts; }

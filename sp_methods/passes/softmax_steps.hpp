@@ -49,9 +49,7 @@ class SoftmaxSteps {
   using Source = std::source_location;
 
   SoftmaxSteps(Schedule& schedule, const Layer& layer, Layout layout)
-      : schedule_(schedule), layer_(layer), layout_(layout), mask_(layer.mask) {
-    if (!layer.starts.empty()) mask_.starts = std::make_shared<const std::vector<std::int64_t>>(layer.starts);
-  }
+      : schedule_(schedule), layer_(layer), layout_(layout), mask_(layer.mask.within(layer.starts)) {}
 
   /// Number of elements of lse of one rank's queries.
   std::int64_t rows() const { return layer_.share.tokens * layer_.share.heads; }

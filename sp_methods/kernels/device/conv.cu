@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device bodies of the convolution before q, k and v, of one document. A block has a row of one
 // head, a thread a channel, so rows are read and written coalesced. Weight gradients are sums over
-// tokens: a block has one weight of all channels of a head, and adds in a fixed order.
+// tokens: a block has some weights of the channels of a head in one run of tokens, and a second
+// kernel adds up the runs. Both add in a fixed order.
+#include <algorithm>
+
 #include "sp_methods/kernels/conv.hpp"
 #include "sp_methods/kernels/device/tile/tile.cuh"
+#include "sp_methods/kernels/device/workspace.cuh"
 
 namespace baton {
 namespace {
@@ -89,22 +93,57 @@ __global__ void input_kernel(Part p, ConvInputGradients::Operands<OnDevice> x) {
     x.dx[p.place()] = __float2bfloat16(sum);
 }
 
-/// Rows of threads, each of which adds up every eighth token.
+/// Rows of threads, each of which adds up every eighth token of a run.
 constexpr int token_threads = 8;
+/// Weights of a channel that a block has, for which dz and x are read once.
+constexpr int block_taps = 4;
 
-/// Adds dw of one weight of the channels of a head, one block for each head and weight.
-__global__ void weight_kernel(Part p, ConvWeightGradients::Operands<OnDevice> x) {
-  __shared__ float sums[token_threads][128];
-  const std::int64_t channel = blockIdx.x / p.taps * blockDim.x + threadIdx.x, i = blockIdx.x % p.taps;
-  float sum = 0;
+/// The runs of tokens that blocks of weight_kernel add up: few, so that adding them up is cheap.
+struct TokenRuns {
+  static constexpr std::int64_t most = 64, least_tokens = 256;
+  std::int64_t tokens, count;
+
+  explicit TokenRuns(const ConvShape& p)
+      : tokens(std::max(least_tokens, (p.tokens + most - 1) / most)),
+        count((p.tokens + tokens - 1) / tokens) {}
+};
+
+std::int64_t weight_count(const ConvShape& p) { return p.channels() * p.taps; }
+
+/// Sets sums [runs, channels, taps] to the parts of dw of runs of `run` tokens. A block has a run,
+/// the channels of a head and `block_taps` of their weights.
+__global__ __launch_bounds__(128 * token_threads) void weight_kernel(
+    Part p, ConvWeightGradients::Operands<OnDevice> x, float* sums, std::int64_t run) {
+  __shared__ float4 shared[token_threads][128];
+  const std::int64_t groups = (p.taps + block_taps - 1) / block_taps;
+  const std::int64_t channel = blockIdx.x / groups * blockDim.x + threadIdx.x;
+  const std::int64_t weight = blockIdx.x % groups * block_taps;
+  const std::int64_t begin = blockIdx.y * run, end = min(begin + run, p.tokens);
+  float4 sum{};
   for (std::int64_t at = channel; at < p.row; at += p.channels)
-    for (std::int64_t t = threadIdx.y; t < p.tokens; t += token_threads)
-      sum += x.dz[t * p.row + at] * row_value(p, x.x, x.halo, t - p.taps + 1 + i, at);
-  sums[threadIdx.y][threadIdx.x] = sum;
+    for (std::int64_t t = begin + threadIdx.y; t < end; t += token_threads) {
+      const float dz = x.dz[t * p.row + at];
+      const auto row = [&](int i) {
+        return weight + i < p.taps ? row_value(p, x.x, x.halo, t - p.taps + 1 + weight + i, at) : 0;
+      };
+      sum = {fmaf(dz, row(0), sum.x), fmaf(dz, row(1), sum.y), fmaf(dz, row(2), sum.z),
+             fmaf(dz, row(3), sum.w)};
+    }
+  shared[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
-  if (threadIdx.y > 0) return;
-  for (int y = 1; y < token_threads; ++y) sum += sums[y][threadIdx.x];
-  x.dw[channel * p.taps + i] += sum;
+  if (threadIdx.y >= block_taps || weight + threadIdx.y >= p.taps) return;
+  float all = 0;
+  for (const auto& of_row : shared) all += reinterpret_cast<const float*>(&of_row[threadIdx.x])[threadIdx.y];
+  sums[(blockIdx.y * p.channels + channel) * p.taps + weight + threadIdx.y] = all;
+}
+
+/// Adds the parts of `runs` runs to dw, a thread for each weight.
+__global__ void add_runs_kernel(float* dw, const float* sums, std::int64_t weights, std::int64_t runs) {
+  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (at >= weights) return;
+  float sum = 0;
+  for (std::int64_t run = 0; run < runs; ++run) sum += sums[run * weights + at];
+  dw[at] += sum;
 }
 
 /// The body that launches `kernel` with a block for each row of a head.
@@ -117,16 +156,28 @@ cudaError_t by_rows(cudaStream_t stream, const typename Contract::template Opera
 
 cudaError_t weights(cudaStream_t stream, const ConvWeightGradients::Operands<OnDevice>& x,
                     const ConvShape& p) {
+  constexpr unsigned adders = 128;
+  const TokenRuns runs(p);
   const dim3 threads(static_cast<unsigned>(p.width), token_threads);
-  weight_kernel<<<static_cast<unsigned>(p.heads / p.batch * p.taps), threads, 0, stream>>>(Part(p), x);
+  const dim3 blocks(static_cast<unsigned>(p.heads / p.batch * ((p.taps + block_taps - 1) / block_taps)),
+                    static_cast<unsigned>(runs.count));
+  auto* sums = reinterpret_cast<float*>(Workspace::shared().get());
+  weight_kernel<<<blocks, threads, 0, stream>>>(Part(p), x, sums, runs.tokens);
+  add_runs_kernel<<<static_cast<unsigned>((weight_count(p) + adders - 1) / adders), adders, 0, stream>>>(
+      x.dw, sums, weight_count(p), runs.count);
   return cudaGetLastError();
+}
+
+Refusal lacks_sums(const ConvShape& p) {
+  return Workspace::shared().lacks(static_cast<std::size_t>(TokenRuns(p).count * weight_count(p)) *
+                                   sizeof(float));
 }
 
 const RegisteredCudaKernel registered[]{
     device_body<Conv>(by_rows<Conv, rows_kernel>),
     device_body<ConvActivationGradients>(by_rows<ConvActivationGradients, activation_kernel>),
     device_body<ConvInputGradients>(by_rows<ConvInputGradients, input_kernel>),
-    device_body<ConvWeightGradients>(weights)};
+    device_body<ConvWeightGradients>(weights, nullptr, lacks_sums)};
 
 }  // namespace
 }  // namespace baton

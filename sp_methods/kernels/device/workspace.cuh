@@ -2,8 +2,8 @@
 // Device memory that all calls of a process share, one after the other in a stream: what a body
 // keeps between its own kernels.
 //
-//   grow(bytes)    when a schedule is prepared
-//   get()          while it runs, also while it is captured
+//   grow(bytes), lacks(bytes)    when a schedule is prepared
+//   get()                        while it runs, also while it is captured
 //
 // It only grows, and while it does nothing may run that was recorded with it.
 #pragma once
@@ -23,6 +23,15 @@ class Workspace {
     if (memory_ && memory_->bytes() >= bytes) return;
     memory_.reset();  // first: both need not fit at once
     memory_ = std::make_unique<DeviceBytes>(bytes);
+  }
+  /// The same, and returns the reason if there is not enough memory.
+  Refusal lacks(std::size_t bytes) {
+    try {
+      grow(bytes);
+      return {};
+    } catch (const SystemError& error) {
+      return error.what();
+    }
   }
   std::byte* get() const { return memory_->get(); }
 

@@ -69,6 +69,7 @@ CallKey key_of(const SoftmaxShape& s, bool backward) {
 
 /// Makes the plans of a block, and returns the reason if that is impossible.
 Refusal unplannable(const SoftmaxShape& shape, bool backward) {
+  if (shape.mask.hides_first_keys()) return "cuDNN is asked for no window and no packed documents";
   const std::size_t runs = mask_runs(shape, most_runs).size();
   if (runs > most_runs) return "cuDNN has no causal mask for such positions of queries and keys";
   try {

@@ -2,7 +2,7 @@
 // The device bodies of softmax_block, merge_softmax and softmax_delta. The block has one block of
 // threads a head and 128 queries, four warps.
 //
-//   for the key tiles that the last query sees:      c = s log2 e
+//   for the key tiles that any of the queries sees:      c = s log2 e
 //     z = q k^T,  m' = max(m, rowmax z),  p = 2^{c (z - m')}
 //     l = l 2^{c (m - m')} + rowsum p,    o = o 2^{c (m - m')} + p v
 //   out = o / l,  lse = s m + log l;  if no key is seen: out = 0, lse = -inf
@@ -13,6 +13,7 @@
 #include "sp_methods/kernels/device/cudnn/bodies.cuh"
 #include "sp_methods/kernels/device/cudnn/calls.cuh"
 #include "sp_methods/kernels/device/gla/layer.cuh"
+#include "sp_methods/kernels/device/softmax/mask.cuh"
 #include "sp_methods/kernels/device/tile/attention_tile.cuh"
 #include "sp_methods/kernels/device/tile/tile.cuh"
 
@@ -46,7 +47,8 @@ class QueryTile {
         head_(static_cast<int>(blockIdx.y)),
         first_row_((static_cast<int>(gridDim.x) - 1 - static_cast<int>(blockIdx.x)) * row_tile),
         own_row_(first_row_ + warp_rows * warp() + (lane() >> 2)),
-        count_(tiles_of(mask.visible_to_any(first_row_, row_tile), column_tile)),
+        first_(mask.seen(first_row_).hidden / column_tile),
+        count_(tiles_of(mask.seen(first_row_ + row_tile - 1).visible, column_tile) - first_),
         in_(in),
         key_loader_({in.k, mask.k_tokens, mask.heads, head_, d_k}),
         value_loader_({in.v, mask.k_tokens, mask.heads, head_, d_v}) {}
@@ -56,13 +58,12 @@ class QueryTile {
     rows.template load<row_tile>(queries(), first_row_);
     load(0);
     out_.clear();
-    const int seen = mask_.visible_to_all(first_row_ + warp_rows * warp(), warp_rows);
 #pragma unroll 1
     for (int step = 0; step < count_; ++step) {
       wait_for_copies<0>();
       __syncthreads();
       load(step + 1);
-      multiply(step, (step + 1) * column_tile > seen);
+      multiply(step);
     }
     wait_for_copies<0>();
     write(out, lse);
@@ -81,29 +82,28 @@ class QueryTile {
 
   __device__ void load(int step) const {
     if (step < count_) {
-      key_loader_.template load<column_tile>(keys(step), step * column_tile);
-      value_loader_.template load<column_tile>(values(step), step * column_tile);
+      key_loader_.template load<column_tile>(keys(step), (first_ + step) * column_tile);
+      value_loader_.template load<column_tile>(values(step), (first_ + step) * column_tile);
     }
     commit_copies();
   }
 
-  __device__ void multiply(int step, bool masked) {
+  __device__ void multiply(int step) {
+    const int row = first_row_ + warp_rows * warp(), column = (first_ + step) * column_tile;
     Scores scores;
     scores.clear();
     add_product<d_k / 16>(scores, left_operand<RowsAre::outer>(queries(), warp_rows * warp()),
                           right_operand<RowsAre::outer>(keys(step), 0));
-    if (masked) hide(scores, step * column_tile);
+    if (!mask_.sees_all(row, warp_rows, column, column_tile)) hide(scores, row, column);
     exponentiate(scores);
     const PackedSums<2, column_tile / 16> packed(scores);
     add_product<column_tile / 16>(out_, packed, right_operand<RowsAre::summed>(values(step), 0));
   }
 
-  __device__ void hide(Scores& scores, int first_column) const {
-    const int first_row = first_row_ + warp_rows * warp();
+  __device__ void hide(Scores& scores, int row, int column) const {
     scores.for_each([&](int r, int c, float2& x) {
-      const int seen = mask_.visible(first_row + r) - first_column;
-      if (c >= seen) x.x = minus_infinity;
-      if (c + 1 >= seen) x.y = minus_infinity;
+      if (!mask_.sees(row + r, column + c)) x.x = minus_infinity;
+      if (!mask_.sees(row + r, column + c + 1)) x.y = minus_infinity;
     });
   }
 
@@ -158,7 +158,8 @@ class QueryTile {
   }
 
   const SoftmaxMask& mask_;
-  int head_, first_row_, own_row_, count_;
+  int head_, first_row_, own_row_;
+  int first_, count_;  // key tiles
   const SoftmaxInputs<OnDevice>& in_;
   RowLoader<d_k, threads> key_loader_;
   RowLoader<d_v, threads> value_loader_;
@@ -232,7 +233,7 @@ cudaError_t softmax_block(cudaStream_t stream, const SoftmaxBlock::Operands<OnDe
   return with_widths({.d_k = shape.d_k, .d_v = shape.d_v}, [&](auto d_k, auto d_v) {
     return launch(stream, grid, threads, QueryTile<d_k(), d_v()>::shared_bytes,
                   softmax_block_kernel<d_k(), d_v()>, static_cast<float*>(x.out), x.lse, x.in,
-                  SoftmaxMask(shape));
+                  SoftmaxMask(stream, shape));
   });
 }
 
@@ -258,7 +259,7 @@ cudaError_t softmax_delta(cudaStream_t stream, const SoftmaxDelta::Operands<OnDe
 }
 
 const RegisteredCudaKernel registered[]{
-    device_body<SoftmaxBlock>(softmax_block, refused_by_cudnn),
+    device_body<SoftmaxBlock>(softmax_block, refused_by_cudnn, lacks_seen_keys),
     device_body<MergeSoftmax>(merge_softmax),
     device_body<SoftmaxDelta>(softmax_delta),
 };

@@ -12,6 +12,7 @@
 #include "sp_methods/kernels/device/cudnn/bodies.cuh"
 #include "sp_methods/kernels/device/cudnn/calls.cuh"
 #include "sp_methods/kernels/device/gla/layer.cuh"
+#include "sp_methods/kernels/device/softmax/mask.cuh"
 #include "sp_methods/kernels/device/tile/attention_tile.cuh"
 #include "sp_methods/kernels/device/tile/tile.cuh"
 
@@ -58,7 +59,8 @@ class GradientTile {
                                    ? static_cast<int>(gridDim.x) - 1 - static_cast<int>(blockIdx.x)
                                    : static_cast<int>(blockIdx.x))),
         own_row_(first_row_ + warp_rows * warp()),
-        first_(rows_are_queries ? 0 : x.mask.first_query(first_row_) / column_tile),
+        first_((rows_are_queries ? x.mask.seen(first_row_).hidden : x.mask.first_query(first_row_)) /
+               column_tile),
         count_(max(tiles_of(end_of_columns(x), column_tile) - first_, 0)),
         first_loader_(head_of(rows_are_queries ? x.in.k : x.in.q, !rows_are_queries, d_k)),
         second_loader_(head_of(rows_are_queries ? x.in.v : x.d_o, !rows_are_queries, d_v)) {}
@@ -90,7 +92,8 @@ class GradientTile {
   using Scores = Sums<2, score_columns / 16>;
   __device__ int tokens_of(bool queries) const { return queries ? x_.mask.q_tokens : x_.mask.k_tokens; }
   __device__ int end_of_columns(const GradientCall& x) const {
-    return rows_are_queries ? x.mask.visible_to_any(first_row_, row_tile) : x.mask.q_tokens;
+    return rows_are_queries ? x.mask.seen(first_row_ + row_tile - 1).visible
+                            : x.mask.end_query(first_row_ + row_tile - 1);
   }
   __device__ HeadOf<const Bf16> head_of(const Bf16* x, bool is_queries, int width) const {
     return {x, tokens_of(is_queries), x_.mask.heads, head_, width};
@@ -143,13 +146,13 @@ class GradientTile {
 
   /// True if the mask leaves any pair of this warp's rows and a column tile from `columns` on.
   __device__ bool is_visible(int columns) const {
-    return rows_are_queries ? x_.mask.visible_to_any(own_row_, warp_rows) > columns
-                            : x_.mask.visible_to_any(columns, column_tile) > own_row_;
+    return rows_are_queries ? x_.mask.sees_any(own_row_, warp_rows, columns, column_tile)
+                            : x_.mask.sees_any(columns, column_tile, own_row_, warp_rows);
   }
   /// True if the mask leaves all pairs of this warp's rows and a column tile from `columns` on.
   __device__ bool is_whole(int columns) const {
-    return rows_are_queries ? x_.mask.visible_to_all(own_row_, warp_rows) >= columns + column_tile
-                            : x_.mask.visible_to_all(columns, column_tile) >= own_row_ + warp_rows;
+    return rows_are_queries ? x_.mask.sees_all(own_row_, warp_rows, columns, column_tile)
+                            : x_.mask.sees_all(columns, column_tile, own_row_, warp_rows);
   }
 
   __device__ void add(int step, int columns) {
@@ -190,12 +193,13 @@ class GradientTile {
     });
   }
 
+  __device__ bool is_seen(int row, int column) const {
+    return rows_are_queries ? x_.mask.sees(row, column) : x_.mask.sees(column, row);
+  }
   __device__ void hide(Scores& scores, int columns) const {
     scores.for_each([&](int r, int c, float2& x) {
-      const int row = own_row_ + r, column = columns + c;
-      if (rows_are_queries ? column >= x_.mask.visible(row) : row >= x_.mask.visible(column)) x.x = 0.0F;
-      if (rows_are_queries ? column + 1 >= x_.mask.visible(row) : row >= x_.mask.visible(column + 1))
-        x.y = 0.0F;
+      if (!is_seen(own_row_ + r, columns + c)) x.x = 0.0F;
+      if (!is_seen(own_row_ + r, columns + c + 1)) x.y = 0.0F;
     });
   }
 
@@ -238,7 +242,7 @@ cudaError_t launch_gradient(cudaStream_t stream, const GradientCall& x) {
 cudaError_t softmax_block_gradients(cudaStream_t stream, const SoftmaxBlockGradients::Operands<OnDevice>& x,
                                     const SoftmaxGradientsShape& shape) {
   if (shape.body == SoftmaxBody::cudnn) return cudnn_softmax_block_gradients(stream, x, shape);
-  const SoftmaxMask mask(shape);
+  const SoftmaxMask mask(stream, shape);
   return with_widths({.d_k = shape.d_k, .d_v = shape.d_v}, [&](auto d_k, auto d_v) {
     const auto call = [&](void* out) {
       return GradientCall{x.in, x.d_o, x.lse, x.delta, static_cast<float*>(out), mask};
@@ -250,7 +254,8 @@ cudaError_t softmax_block_gradients(cudaStream_t stream, const SoftmaxBlockGradi
 }
 
 const RegisteredCudaKernel registered =
-    device_body<SoftmaxBlockGradients>(softmax_block_gradients, gradients_refused_by_cudnn);
+    device_body<SoftmaxBlockGradients>(softmax_block_gradients, gradients_refused_by_cudnn,
+                                       [](const SoftmaxGradientsShape& p) { return lacks_seen_keys(p); });
 
 }  // namespace
 }  // namespace baton

@@ -14,7 +14,6 @@
 #include <cstdint>
 
 #include "sp_methods/kernels/device/tile/product.cuh"
-#include "sp_methods/kernels/softmax.hpp"
 
 namespace baton {
 
@@ -146,58 +145,5 @@ cudaError_t launch(cudaStream_t stream, dim3 grid, int threads, int shared_bytes
   kernel<<<grid, threads, shared_bytes, stream>>>(arguments...);
   return cudaGetLastError();
 }
-
-/// The mask between two ranks' tokens: sizes and Positions (positions.hpp) of a block. A query
-/// sees the first keys of the block, at least as many as the query before it.
-struct SoftmaxMask {
-  Positions q, k;
-  std::int64_t seen_by_all;  // the last position that all queries see, or -1 under a causal mask
-  int q_tokens, k_tokens, heads;
-  float scale;
-
-  explicit SoftmaxMask(const SoftmaxShape& shape)
-      : q(shape.q_positions),
-        k(shape.k_positions),
-        seen_by_all(shape.mask.kind == MaskKind::causal ? -1 : shape.mask.end - 1),
-        q_tokens(static_cast<int>(shape.q_tokens)),
-        k_tokens(static_cast<int>(shape.k_tokens)),
-        heads(static_cast<int>(shape.heads)),
-        scale(shape.scale()) {}
-
-  /// Number of keys that query i sees; 0 past the last query.
-  __device__ int visible(int i) const {
-    if (i >= q_tokens) return 0;
-    const std::int64_t own = i < q.split ? q.first + i * q.stride : q.second + (i - q.split) * q.stride;
-    const std::int64_t position = seen_by_all < 0 ? own : seen_by_all;
-    return static_cast<int>(reached(position - k.first, k.split) +
-                            reached(position - k.second, k_tokens - k.split));
-  }
-  /// Number of keys that a query sees, among `count` ones of which the first is `ahead` positions
-  /// before it.
-  __device__ std::int64_t reached(std::int64_t ahead, std::int64_t count) const {
-    if (ahead < 0) return 0;
-    return min(k.stride == 1 ? ahead + 1 : ahead / k.stride + 1, count);
-  }
-  /// Number of keys that at least one of `count` queries from `first` on sees.
-  __device__ int visible_to_any(int first, int count) const {
-    return visible(min(first + count, q_tokens) - 1);
-  }
-  /// Number of keys that all of `count` queries from `first` on see.
-  __device__ int visible_to_all(int first, int count) const { return visible(min(first, q_tokens - 1)); }
-
-  /// The first query that sees key j; q_tokens if none does.
-  __device__ int first_query(int j) const {
-    int low = 0, high = q_tokens;
-    while (low < high) {
-      const int middle = (low + high) / 2;
-      if (visible(middle) > j) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    return low;
-  }
-};
 
 }  // namespace baton

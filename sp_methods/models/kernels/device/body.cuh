@@ -70,11 +70,7 @@ RegisteredCudaKernel model_body(DeviceBody<Contract> body,
   const auto unsupported = [refusal](const Kernel& kernel) -> Refusal {
     const auto& parameters = parameters_of<Contract>(kernel);
     if (parameters.dtype != Dtype::bf16) return "the device body of " + kernel.name + " is for bf16 tensors";
-    try {
-      Workspace::shared().grow(model_workspace_bytes);  // while nothing runs
-    } catch (const SystemError& error) {
-      return error.what();
-    }
+    if (Refusal lacking = Workspace::shared().lacks(model_workspace_bytes)) return lacking;
     return refusal(parameters);
   };
   return {Contract::name, run, unsupported};

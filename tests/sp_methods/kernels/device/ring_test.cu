@@ -30,12 +30,15 @@ struct Problem {
   Pass pass = Pass::both;
   std::uint64_t seed = 1;
   SoftmaxBody kernel = SoftmaxBody::own;
+  Mask mask = {};
+  std::vector<std::int64_t> starts = {};
 
   std::string text() const {
     std::ostringstream text;
     text << method << ", " << ranks << " ranks, " << to_string(pass) << ", gates " << to_string(share.gate)
          << ' ' << to_string(gates) << ", " << share.tokens << " tokens, " << share.heads << " heads, d_k "
-         << share.d_k << ", d_v " << share.d_v << ", seed " << seed << ", " << to_string(kernel);
+         << share.d_k << ", d_v " << share.d_v << ", seed " << seed << ", " << to_string(kernel) << ", mask "
+         << to_string(mask) << ", " << starts.size() << " documents";
     return text.str();
   }
 };
@@ -50,6 +53,8 @@ class RingDevice : public testing::Test {
     const SpMethod& method = find_method(problem.method);
     Layer layer{.share = problem.share, .pass = problem.pass, .dtype = Dtype::bf16};
     layer.kernels.softmax = problem.kernel;
+    layer.mask = problem.mask;
+    layer.starts = problem.starts;
     ASSERT_EQ(method.unsupported(layer, problem.ranks).reason(), "");
     const auto all = build_all(method, layer, problem.ranks);
     const std::span<const Schedule> schedules(all.data(), all.size());
@@ -57,8 +62,14 @@ class RingDevice : public testing::Test {
     RanksOnOneGpu gpu(problem.ranks);
     ASSERT_EQ(gpu.unsupported(schedules).reason(), "");
     gpu.prepare(build_all(method, layer, problem.ranks));
-    const LayerOracle oracle(
-        {method.attention, problem.share, problem.ranks, false, problem.gates, problem.seed, Dtype::bf16});
+    const LayerOracle oracle({.attention = method.attention,
+                              .share = problem.share,
+                              .ranks = problem.ranks,
+                              .gates = problem.gates,
+                              .seed = problem.seed,
+                              .dtype = Dtype::bf16,
+                              .starts = problem.starts,
+                              .mask = problem.mask});
     // The second round runs on memory that the first one has used.
     for (int round = 0; round < 2; ++round) {
       write_layer(gpu, schedules, method, oracle);
@@ -110,6 +121,39 @@ TEST_F(RingDevice, SolvesSoftmaxByCudnn) {
           if (method->attention != Attention::softmax || method->unsupported(layer, ranks)) continue;
           expect_solved({method->name, share, ranks, GateDraw::layer, pass, 1, SoftmaxBody::cudnn});
         }
+}
+
+/// Windows of one key, about a tile, over ranks and beyond the sequence, with and without documents
+/// of no and one token, over ranks, and of whole tiles.
+TEST_F(RingDevice, SolvesWindowsAndDocuments) {
+  const std::vector<std::int64_t> lengths{5, 0, 1, 122, 64, 64, 300, 3}, none;
+  for (const char* name :
+       {"window_halo", "window_halo_zigzag", "ring_attention_softmax", "ring_attention_zigzag",
+        "ring_attention_striped", "ring_attention_burst", "ulysses_softmax", "all_gather_kv"})
+    for (const int ranks : {1, 3})
+      for (const Mask& mask : {Mask{}, Mask{MaskKind::full}, Mask{.window = 1}, Mask{.window = 65},
+                               Mask{.window = 250}, Mask{.window = 2000}})
+        for (const auto& documents : {none, lengths}) {
+          Problem problem{name, {200, 3, 128, 64, 64, GateKind::none}, ranks};
+          problem.mask = mask;
+          if (mask.kind == MaskKind::full) problem.mask.end = 200 * ranks;
+          for (const std::int64_t start : starts_of(documents))
+            if (start < 200 * ranks) problem.starts.push_back(start);
+          const SpMethod& method = find_method(name);
+          Layer layer{.share = problem.share, .pass = Pass::both, .dtype = Dtype::bf16};
+          layer.mask = problem.mask;
+          layer.starts = problem.starts;
+          if (!method.unsupported(layer, ranks)) expect_solved(problem);
+        }
+}
+
+TEST_F(RingDevice, AsksCudnnForNoWindow) {
+  if (const Refusal lacking = cudnn_library().lacking()) GTEST_SKIP() << lacking.reason();
+  Layer layer{.share = {128, 4, 64, 64, 64, GateKind::none}, .dtype = Dtype::bf16};
+  layer.mask.window = 16;
+  layer.kernels.softmax = SoftmaxBody::cudnn;
+  EXPECT_EQ(RanksOnOneGpu(2).unsupported(build_all(find_method("window_halo"), layer, 2)).reason(),
+            "cuDNN is asked for no window and no packed documents");
 }
 
 /// Until the kernels can, no executor on a device takes them.

@@ -50,12 +50,7 @@ class SegmentsRoom {
     if (device.major < 9 || !has_warp_groups())
       return "kernels of delta and low-rank rules need a GPU of compute capability 9.0 and a program built "
              "for 90a";
-    try {
-      Workspace::shared().grow(static_cast<std::size_t>(end_));
-      return {};
-    } catch (const SystemError& error) {
-      return error.what();
-    }
+    return Workspace::shared().lacks(static_cast<std::size_t>(end_));
   }
   /// A part of the workspace.
   template <class Element>
