@@ -15,16 +15,16 @@ wheel() {
   [[ -x build/wheel/venv/bin/pip ]] || quietly wheel-venv python3 -m venv build/wheel/venv || exit 1
   quietly wheel build/wheel/venv/bin/pip wheel --no-deps --wheel-dir build/wheel -C build-dir=build/wheel/tree \
     -C cmake.define.BATON_CUDA=$cuda -C "cmake.define.BATON_OBJECTS=$PWD/build/cpu" . || exit 1
-  say_how_to_install
+  # Brackets of extras are a pattern to shells, hence the quotes.
+  echo "To install it in a virtual environment: pip install '$(newest_wheel)[frames,natives]'"
 }
 
-# Brackets of extras are a pattern to shells, hence the quotes.
-say_how_to_install() {
+newest_wheel() {
   local made newest=
   for made in build/wheel/baton_bench-*.whl; do
     if [[ $made -nt $newest ]]; then newest=$made; fi
   done
-  echo "To install it in a virtual environment: pip install '${newest}[frames,natives]'"
+  echo "$newest"
 }
 
 # The archive knows its commit (cmake/write_build_header.cmake), and is the same to the byte wherever it is made.

@@ -14,7 +14,7 @@ from baton import program  # pylint: disable=wrong-import-position
 COMMANDS = {"report": "baton.report.command", "compare": "baton.compare.command", "advise": "baton.advise.command",
             "doctor": "baton.doctor.command", "simulate": "baton.paper.simulations", "measure": "baton.paper.measure",
             "paper": "baton.paper.command", "figure": "baton.report.figure", "predict": "baton.predict.command",
-            "peers": "baton.peers.command", "grow": "baton.grow", "selfcheck": "baton.compare.selfcheck", "suite": "baton.suite",
+            "peers": "baton.peers", "grow": "baton.grow", "selfcheck": "baton.compare.selfcheck", "suite": "baton.suite",
             "arguments": "baton.arguments.command"}
 
 

@@ -20,7 +20,7 @@ DRAWN = {"layers": ("--results", "operator_time.svg", ()), "ranks": ("--results"
          "sizes": ("--results", "time_against_size.png", ()), "trace": ("--trace", "round.png", ("--name", "round"))}
 # The modules with an output. Simulations and grown topologies read what nobody would name as their output; peers reads nothing.
 WITH_OUTPUT = {"report/command.py", "compare/command.py", "paper/command.py", "paper/simulations.py", "report/figure.py",
-               "predict/command.py", "grow.py", "peers/command.py"}
+               "predict/command.py", "grow.py", "peers.py"}
 
 
 class Outputs(InFolder):

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Layers of one GPU by kernels here and by those of other projects, in turns."""
