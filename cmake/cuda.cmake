@@ -3,11 +3,14 @@
 set(BATON_CUDA OFF CACHE STRING "Executors, natives and kernels for NVIDIA GPUs: OFF, ON for all programs, or BESIDE for programs \
 in bin/gpu that share the host's objects with those in bin")
 
-# baton_cuda_part(NAME pattern...): the part `cuda` of a library, from the CUDA sources that match the patterns.
+# baton_cuda_part(NAME pattern...): the part `cuda` of a library that the Python package takes too, from the CUDA sources that
+# match the patterns.
 function(baton_cuda_part name)
   if(BATON_CUDA)
     baton_part(${name} cuda)
     baton_add_cuda(${name}_cuda ${ARGN})
+    set_target_properties(${name}_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    set(parts_for_gpus ${parts_for_gpus} ${name}_cuda PARENT_SCOPE)
   endif()
 endfunction()
 
@@ -113,6 +116,9 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
 endif()
 set(CMAKE_CUDA_STANDARD 20)
 
-add_library(baton_cuda INTERFACE)
-target_include_directories(baton_cuda SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
-target_link_libraries(baton_cuda INTERFACE CUDA::cudart_static ${NCCL_LIBRARY} ${CMAKE_DL_LIBS})
+if(NOT BATON_OBJECTS) # which bring it
+  add_library(baton_cuda INTERFACE)
+  target_include_directories(baton_cuda SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
+  target_link_libraries(baton_cuda INTERFACE CUDA::cudart_static ${NCCL_LIBRARY} ${CMAKE_DL_LIBS})
+  set(parts_for_gpus baton_cuda)
+endif()

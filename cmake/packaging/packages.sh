@@ -4,17 +4,17 @@
 # What `./run` makes to be taken elsewhere: the Python package and the source archive.
 
 wheel() {
-  local cuda=OFF
-  [[ ${1:-} != --cuda ]] || { cuda=ON && shift; }
+  local cuda=OFF preset=cpu objects=(layers sp_methods harness collectives) # which the wheel takes
+  [[ ${1:-} != --cuda ]] || { cuda=ON && preset=cuda && objects+=(collectives_cuda sp_methods_cuda) && shift; }
   (($# == 0)) || die "wheel takes --cuda or nothing, got ${*@Q}"
   steps 3
   packages
-  build cpu layers sp_methods harness collectives # whose objects the wheel takes
+  build "$preset" "${objects[@]}"
   step "building the wheel"
   mkdir -p build/wheel
   [[ -x build/wheel/venv/bin/pip ]] || quietly wheel-venv python3 -m venv build/wheel/venv || exit 1
   quietly wheel build/wheel/venv/bin/pip wheel --no-deps --wheel-dir build/wheel -C build-dir=build/wheel/tree \
-    -C cmake.define.BATON_CUDA=$cuda -C "cmake.define.BATON_OBJECTS=$PWD/build/cpu" . || exit 1
+    -C cmake.define.BATON_CUDA=$cuda -C "cmake.define.BATON_OBJECTS=$PWD/build/$preset" . || exit 1
   # Brackets of extras are a pattern to shells, hence the quotes.
   echo "To install it in a virtual environment: pip install '$(newest_wheel)[frames,natives]'"
 }

@@ -9,11 +9,11 @@ import torch.distributed as dist
 
 import baton
 
-os.environ.setdefault("FLA_FLASH_QLA", "0")  # else it calls FlashQLA, which has an adapter of its own
+# It leaves FlashQLA to an adapter of its own, and finds what a launch before has tuned.
+os.environ.update({"FLA_FLASH_QLA": "0", "TRITON_CACHE_AUTOTUNING": "1"} | dict(os.environ))
 
 
-def context(layer):
-    """Of several ranks, the library's context of a sequence that they share."""
+def context(layer):  # of several ranks: the library's context of a sequence that they share
     if layer.ranks == 1:
         return {}
     ends = torch.tensor([0, layer.ranks * len(layer.q)], device=layer.q.device)
