@@ -8,6 +8,8 @@ find_package(nanobind CONFIG REQUIRED)
 file(GLOB module_sources CONFIGURE_DEPENDS plots/native/*.cpp)
 nanobind_add_module(_harness NB_STATIC ${module_sources} ${native_sources})
 target_link_libraries(_harness PRIVATE layers sp_methods harness collectives)
+# nanobind hides what its sources define, so that the executors of GPUs would find no registry to add themselves to.
+set_target_properties(_harness PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
 install(TARGETS _harness LIBRARY DESTINATION baton COMPONENT python)
 # Objects of a build for this processor need its instructions, which the package asks for before it loads them.
 get_target_property(native_options baton_native INTERFACE_COMPILE_OPTIONS)

@@ -52,6 +52,11 @@ class Wheel(wheels.Installed):
         module = self.in_venv("import baton._harness as module; print(module.__file__)").stdout.strip()
         self.assertNotIn("libmpi", subprocess.run(["ldd", module], check=True, capture_output=True, text=True).stdout)
 
+    def test_the_registry_of_executors_is_there_for_those_of_gpus(self):
+        told = self.in_venv("import ctypes, baton._harness as module; "
+                            "ctypes.CDLL(module.__file__)._ZZN5baton17executor_registryEvE3all; print('there')")
+        self.assertEqual((told.stdout, told.stderr), ("there\n", ""))
+
     def test_a_program_without_a_launcher_starts_its_ranks(self):
         if not self.has_numpy:
             self.skipTest("numpy cannot be had here")
