@@ -130,9 +130,7 @@ struct Layer {
 
 /// The shape of the maps that `heads` heads of a layer exchange.
 inline Shape shape_of_maps(const Layer& layer, std::int64_t heads) {
-  const MapKind kind = has_matrices(layer.rule)               ? MapKind::affine
-                       : layer.share.gate == GateKind::vector ? MapKind::diagonal
-                                                              : MapKind::scalar;
+  const MapKind kind = has_matrices(layer.rule) ? MapKind::affine : MapKind::diagonal;
   return {heads, layer.share.d_k, layer.share.d_v, layer.share.tokens, kind};
 }
 

@@ -65,7 +65,7 @@ struct ChunkStates {
     LayerInputs<A> in{};
     Out<A, State> states{};     ///< [heads, chunks, d_k, d_v]: before (backward: after) each chunk.
     Out<A, State> decays{};     ///< [heads, chunks, d_k]: from the rank's edge to the chunk's.
-    Out<A, State> map_decay{};  ///< [heads, map_decays]: the decay over the whole rank.
+    Out<A, State> map_decay{};  ///< [heads, d_k]: the decay over the whole rank.
     Out<A, State> map_state{};  ///< [heads, d_k, d_v]: what the rank adds.
     auto reads() { return in.members(); }
     auto writes() { return std::tie(states, decays, map_decay, map_state); }

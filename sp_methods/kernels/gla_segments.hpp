@@ -115,7 +115,7 @@ struct ScanSegments {
     In<A, State> totals{};      ///< [heads, segments, d_k]
     InOut<A, State> states{};   ///< [heads, segments + 1, d_k, d_v]
     Out<A, State> gates{};      ///< [heads, segments + 1, d_k]
-    Out<A, State> map_decay{};  ///< [heads, map_decays]
+    Out<A, State> map_decay{};  ///< [heads, d_k]
     Out<A, State> map_state{};  ///< [heads, d_k, d_v]
     auto reads() { return std::tie(states, totals); }
     auto writes() { return std::tie(states, gates, map_decay, map_state); }

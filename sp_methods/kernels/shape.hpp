@@ -81,8 +81,6 @@ struct LayerShape {
   std::int64_t gate_width() const {
     return gate == GateKind::vector ? d_k : gate == GateKind::scalar ? 1 : 0;
   }
-  /// Number of decays of one head's state over a rank: one a channel, or one where all are equal.
-  std::int64_t map_decays() const { return gate == GateKind::vector ? d_k : 1; }
   /// The factor s = d_k^{-1/2} of the scores.
   float scale() const { return 1.0F / std::sqrt(static_cast<float>(d_k)); }
   /// Sum over chunks of (tokens of the chunk)^2, for one head.

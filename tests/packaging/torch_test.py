@@ -50,13 +50,13 @@ class Torch(unittest.TestCase):
             raise unittest.SkipTest("the wheel is for another Python")
         assert installed.returncode == 0, installed.stderr
 
-    def rows(self, ranks, example, *words, launcher=None, lines=26):
+    def rows(self, ranks, example, *words, launcher=None, lines=26, short=SHORT):
         """What is recorded of each row of an example, which starts its ranks itself if there is no launcher."""
         path = ROOT / "docs/examples" / example
         self.assertLessEqual(len([line for line in path.read_text().splitlines() if line]), lines)
         environment = {**os.environ, "PYTHONPATH": self.package, "OMP_NUM_THREADS": "1"}
         command = [*launcher, "--nproc-per-node", ranks, path] if launcher else [path, "--ranks", ranks]
-        done = python(*command, *SHORT, *words, env=environment, cwd=self.folder.name, timeout=240)
+        done = python(*command, *short, *words, env=environment, cwd=self.folder.name, timeout=240)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         told = python("-c", ROWS, env=environment, cwd=self.folder.name)
         os.remove(f"{self.folder.name}/records.jsonl")
@@ -84,6 +84,13 @@ class Torch(unittest.TestCase):
         self.assert_timed(found, ("ring_attention_softmax", "torch_gather_kv"), 2, 4, passes=3)
         found = self.rows(2, "torch_gather_kv.py", *SMALL, launcher=TORCHRUN, lines=31)
         self.assert_timed(found, ("ring_attention_softmax", "ulysses_softmax", "torch_gather_kv"), 2)
+
+    def test_a_backward_pass_of_more_heads_than_are_solved(self):
+        """A method in Python makes its own forward pass: of heads that are not solved Baton's own have other outputs."""
+        short = ["--tokens", "1K", "--heads", "16", "--d-k", "64", "--d-v", "64", "-n", "3", "-w", "1", "-J", "records.jsonl"]
+        found = self.rows(1, "torch_gather_kv.py", "--pass", "backward", "--methods", "ring_attention_softmax,torch_gather_kv",
+                          lines=31, short=short)
+        self.assert_timed(found, ("ring_attention_softmax", "torch_gather_kv"), 1)
 
     def test_gathered_states_by_autograd(self):
         found = self.rows("2,4", "torch_gather_states.py", *SMALL, "--pass", "all", lines=45)

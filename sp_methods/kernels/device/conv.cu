@@ -241,18 +241,18 @@ cudaError_t by_rows(cudaStream_t stream, const typename Contract::template Opera
 /// The tokens of a strip of weight_kernel: of few strips, so that adding them up is cheap.
 std::int64_t strip_of_weights(const ConvShape& p) {
   constexpr std::int64_t most_strips = 512, least_tokens = 32;
-  return std::max(least_tokens, (p.tokens + most_strips - 1) / most_strips);
+  return std::max(least_tokens, (p.count + most_strips - 1) / most_strips);
 }
 std::int64_t strips_of_weights(const ConvShape& p) {
   const std::int64_t length = strip_of_weights(p);
-  return (p.tokens + length - 1) / length * p.batch;
+  return (p.count + length - 1) / length * p.batch;
 }
 
 cudaError_t weights(cudaStream_t stream, const ConvWeightGradients::Operands<OnDevice>& x,
                     const ConvShape& p) {
   auto* sums = reinterpret_cast<float*>(Workspace::shared().get());
   const auto code =
-      launch_on_strips(stream, p.rows(0, p.tokens), strip_of_weights(p), weight_kernel, x, sums);
+      launch_on_strips(stream, p, strip_of_weights(p), weight_kernel, x, sums);
   if (code != cudaSuccess) return code;
   const std::int64_t count = p.channels() * p.taps;
   add_strips_kernel<<<static_cast<unsigned>((count + weights_of_block - 1) / weights_of_block),

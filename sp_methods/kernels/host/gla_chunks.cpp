@@ -73,9 +73,7 @@ void pass_states(const Out& out, const GlaHead& in, Index place, const StatePass
                 pass.scale);
     if (!forward && shape.starts_document(n)) next.setZero(), is_cut = true;
   }
-  const Index decays_of_map = shape.map_decays();
-  Eigen::Map<Eigen::ArrayXf>(out.map_decay + place * decays_of_map, decays_of_map) =
-      outer_decay().head(decays_of_map);
+  Eigen::Map<Eigen::ArrayXf>(out.map_decay + place * shape.d_k, shape.d_k) = outer_decay();
 }
 
 template <class Out>

@@ -27,7 +27,7 @@ class Segment {
     const std::int64_t heads = cut.work.heads(cut.shape);
     states_.resize(heads * chunks_ * state());
     decays_.resize(heads * chunks_ * cut.shape.d_k);
-    map_decay_.resize(heads * cut.shape.map_decays());
+    map_decay_.resize(heads * cut.shape.d_k);
     map_state_.resize(heads * state());
   }
 
@@ -61,12 +61,7 @@ class Segment {
     return {states_.data(), decays_.data(), incoming.data()};
   }
 
-  /// The log decay of each channel of a head.
-  Eigen::VectorXf total(std::int64_t h) const {
-    const std::int64_t decays = shape_.map_decays();
-    const Eigen::VectorXf all = ConstVector(map_decay_.data() + h * decays, decays).array().log();
-    return all.replicate(shape_.d_k / decays, 1);
-  }
+  ConstVector map_decay(std::int64_t h) const { return {map_decay_.data() + h * shape_.d_k, shape_.d_k}; }
   ConstMatrix map_state(std::int64_t h) const {
     return {map_state_.data() + h * state(), shape_.d_k, shape_.d_v};
   }
@@ -103,7 +98,7 @@ void keep_map(const Out& out, const Segment& segment, const Segments& cut, std::
   const std::int64_t d_k = cut.shape.d_k, d_v = cut.shape.d_v;
   for (std::int64_t h = 0; h < cut.work.heads(cut.shape); ++h) {
     Matrix(out.states + (h * (cut.count + 1) + e) * d_k * d_v, d_k, d_v) = segment.map_state(h);
-    Vector(out.totals + (h * cut.count + e) * d_k, d_k) = segment.total(h);
+    Vector(out.totals + (h * cut.count + e) * d_k, d_k) = segment.map_decay(h).array().log();
   }
 }
 
@@ -142,8 +137,7 @@ void ScanSegments::on_host(const Operands<OnHost>& x, const Segments& cut) {
       state = decay.asDiagonal() * state + own;
       gate += total;
     }
-    const std::int64_t decays = cut.shape.map_decays();
-    Vector(x.map_decay + h * decays, decays) = gate.head(decays).array().exp();
+    Vector(x.map_decay + h * d_k, d_k) = gate.array().exp();
     Matrix(x.map_state + h * d_k * d_v, d_k, d_v) = state;
   }
 }

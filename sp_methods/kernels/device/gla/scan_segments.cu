@@ -23,30 +23,21 @@ using StartsOperands = SegmentStarts::Operands<OnDevice>;
 constexpr int scan_threads = 128;
 constexpr int ahead = 8;
 
-struct ScanSizes {
-  int segments, d_k, d_v;
-  int map_decays;  // of a head
-
-  explicit ScanSizes(const Segments& cut)
-      : segments(static_cast<int>(cut.count)),
-        d_k(static_cast<int>(cut.shape.d_k)),
-        d_v(static_cast<int>(cut.shape.d_v)),
-        map_decays(static_cast<int>(cut.shape.map_decays())) {}
-};
-
 /// The elements of a state that one thread computes.
-struct ScanPlace : ScanSizes {
+struct ScanPlace {
   std::int64_t head, size;  // of a head's state
-  int row, element;         // of the state
+  int segments, d_k;
+  int row, element;  // of the state
 
-  __device__ explicit ScanPlace(const ScanSizes& sizes)
-      : ScanSizes(sizes),
-        head(static_cast<std::int64_t>(blockIdx.x)),
+  __device__ ScanPlace(int segments, int d_k, int d_v)
+      : head(static_cast<std::int64_t>(blockIdx.x)),
         size(static_cast<std::int64_t>(d_k) * d_v),
+        segments(segments),
+        d_k(d_k),
         row(4 * thread() / d_v),
         element(4 * thread()) {}
 
-  __device__ bool begins_row() const { return element % d_v == 0; }
+  __device__ bool begins_row(int d_v) const { return element % d_v == 0; }
   /// Offset of this thread's elements in state `number` of [heads, states, d_k, d_v].
   __device__ std::int64_t at(int states, int number) const {
     return (head * states + number) * size + element;
@@ -93,25 +84,25 @@ __device__ void scan_some(Carry& carry, const float* states, const float* totals
   }
 }
 
-__global__ __launch_bounds__(scan_threads) void scan_segments_kernel(ScanOperands x, ScanSizes sizes) {
-  const ScanPlace place(sizes);
-  const int segments = place.segments, edges = segments + 1;
+__global__ __launch_bounds__(scan_threads) void scan_segments_kernel(ScanOperands x, int segments, int d_k,
+                                                                     int d_v) {
+  const ScanPlace place(segments, d_k, d_v);
+  const int edges = segments + 1;
   Carry carry;
   const auto write = [&](int edge) {
     *reinterpret_cast<float4*>(x.states + place.at(edges, edge)) = carry.state;
-    if (place.begins_row()) x.gates[place.row_at(edges, edge)] = carry.log;
+    if (place.begins_row(d_v)) x.gates[place.row_at(edges, edge)] = carry.log;
   };
   for (int first = 0; first < segments; first += ahead)
     scan_some(carry, x.states, x.totals, place, first, write);
   write(segments);
   *reinterpret_cast<float4*>(x.map_state + place.at(1, 0)) = carry.state;
-  if (place.begins_row() && place.row < place.map_decays)
-    x.map_decay[place.head * place.map_decays + place.row] = decay_of(carry.log);
+  if (place.begins_row(d_v)) x.map_decay[place.row_at(1, 0)] = decay_of(carry.log);
 }
 
-__global__ __launch_bounds__(scan_threads) void segment_starts_kernel(StartsOperands x, ScanSizes sizes) {
-  const ScanPlace place(sizes);
-  const int segments = place.segments, d_v = place.d_v;
+__global__ __launch_bounds__(scan_threads) void segment_starts_kernel(StartsOperands x, int segments, int d_k,
+                                                                      int d_v) {
+  const ScanPlace place(segments, d_k, d_v);
   Carry carry;
   if (x.incoming != nullptr) carry.state = *reinterpret_cast<const float4*>(x.incoming + place.at(1, 0));
   const auto write = [&](int segment) {
@@ -127,11 +118,12 @@ __global__ __launch_bounds__(scan_threads) void segment_starts_kernel(StartsOper
 
 /// Launches a kernel with one thread for four elements of a call's states.
 template <class Operands>
-cudaError_t launch_on_states(cudaStream_t stream, const Segments& cut, void (*kernel)(Operands, ScanSizes),
-                             const Operands& x) {
+cudaError_t launch_on_states(cudaStream_t stream, const Segments& cut,
+                             void (*kernel)(Operands, int, int, int), const Operands& x) {
+  const auto d_k = static_cast<int>(cut.shape.d_k), d_v = static_cast<int>(cut.shape.d_v);
   const dim3 grid(static_cast<unsigned>(cut.work.heads(cut.shape)),
-                  static_cast<unsigned>(cut.shape.d_k * cut.shape.d_v / (4 * scan_threads)));
-  kernel<<<grid, scan_threads, 0, stream>>>(x, ScanSizes(cut));
+                  static_cast<unsigned>(d_k * d_v / (4 * scan_threads)));
+  kernel<<<grid, scan_threads, 0, stream>>>(x, static_cast<int>(cut.count), d_k, d_v);
   return cudaGetLastError();
 }
 

@@ -56,6 +56,7 @@ void expect_all_right(const ConvShape& p, bool has_halo) {
   expect_right({kernel_of<ConvInputGradients>(p),
                 {{is_halo ? 0 : rows}, of_f32(is_halo ? rows : 0)},
                 {of_f32(run), {w}, of_f32(is_halo ? 0 : rows)}});
+  if (is_halo) return;
   StepOperand dw = of_f32(w);
   dw.written = 0;
   expect_right({kernel_of<ConvWeightGradients>(p), {of_f32(w)}, {{run}, {halo}, of_f32(run), dw}});

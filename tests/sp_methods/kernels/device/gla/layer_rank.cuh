@@ -54,7 +54,7 @@ struct PassMemory {
       : states(work.heads(s) * (segments + 1) * s.d_k * s.d_v),
         gates(work.heads(s) * (segments + 1) * s.d_k),
         totals(work.heads(s) * segments * s.d_k),
-        map_decay(work.heads(s) * s.map_decays()),
+        map_decay(work.heads(s) * s.d_k),
         map_state(work.heads(s) * s.d_k * s.d_v) {}
   SegmentEdges<OnDevice> edges(const std::unique_ptr<DeviceArray<float>>& incoming) const {
     return {states.at(), gates.at(), incoming ? incoming->at() : nullptr};

@@ -43,8 +43,8 @@ void fold_maps(const Ranks& ranks, bool forward) {
     const auto decay = pass.map_decay.host(), state = pass.map_state.host();
     if (!carry.empty()) (forward ? rank.prefix : rank.suffix) = std::make_unique<DeviceArray<float>>(carry);
     carry.resize(state.size(), 0.0F);
-    const std::size_t of_one_decay = state.size() / decay.size();
-    for (std::size_t e = 0; e < state.size(); ++e) carry[e] = decay[e / of_one_decay] * carry[e] + state[e];
+    for (std::size_t e = 0; e < state.size(); ++e)
+      carry[e] = decay[e / size(rank.cut.shape.d_v)] * carry[e] + state[e];
   }
 }
 

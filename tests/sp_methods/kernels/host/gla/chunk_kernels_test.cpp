@@ -24,7 +24,7 @@ struct StateRoom {
   explicit StateRoom(const LayerShape& s)
       : states(size(s.heads * s.chunks() * s.d_k * s.d_v), NAN),
         decays(size(s.heads * s.chunks() * s.d_k), NAN),
-        map_decay(size(s.heads * s.map_decays()), NAN),
+        map_decay(size(s.heads * s.d_k), NAN),
         map_state(size(s.heads * s.d_k * s.d_v), NAN) {}
 
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
@@ -34,7 +34,7 @@ struct StateRoom {
     const auto head = work.first_head, edges = head * s.chunks();
     x.states = states.data() + edges * s.d_k * s.d_v;
     x.decays = decays.data() + edges * s.d_k;
-    x.map_decay = map_decay.data() + head * s.map_decays();
+    x.map_decay = map_decay.data() + head * s.d_k;
     x.map_state = map_state.data() + head * s.d_k * s.d_v;
   }
   ChunkEdges<OnHost> edges(const LayerShape& s, const Work& work) const {
@@ -50,9 +50,9 @@ struct StateRoom {
 /// What the next rank receives: this rank's map applied to what it received itself.
 std::vector<float> handed_on(const StateRoom& rank, const LayerShape& s) {
   std::vector<float> out = rank.map_state;
-  const std::size_t of_one_decay = StateRoom::size(s.d_k * s.d_v / s.map_decays());
-  for (std::size_t i = 0; i < out.size() && !rank.incoming.empty(); ++i)
-    out[i] += rank.map_decay[i / of_one_decay] * rank.incoming[i];
+  for (std::size_t i = 0; i < out.size() && !rank.incoming.empty(); ++i) {
+    out[i] += rank.map_decay[i / static_cast<std::size_t>(s.d_v)] * rank.incoming[i];
+  }
   return out;
 }
 
