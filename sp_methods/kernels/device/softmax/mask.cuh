@@ -13,8 +13,7 @@ struct SeenKeys {
 };
 
 /// The table [q_tokens] of a block in device memory, which stays until the process ends. The first
-/// call for a block makes it, before `stream` is captured. Throws SystemError if there is not enough
-/// memory.
+/// call for a block makes it, before `stream` is captured. Throws SystemError without enough memory.
 const SeenKeys* seen_keys(cudaStream_t stream, const SoftmaxShape& shape);
 
 /// Makes the table of a block, and returns the reason if that is impossible.
