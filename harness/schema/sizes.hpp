@@ -157,6 +157,15 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .width = 7,
      .absent = "0",
      .help = "The tokens of padding in all ranks over those of the sequence."},
+    {.key = "balance",
+     .role = result,
+     .type = real,
+     .written = if_any,
+     .title = "balance",
+     .width = 8,
+     .help =
+         "The floating-point operations of the rank of a layer that does most, over the mean of the ranks: "
+         "1 if all do as many."},
 });
 
 }  // namespace baton::schema::part

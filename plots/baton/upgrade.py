@@ -17,10 +17,10 @@ SOFTMAX_METHODS = ("ring_attention_zigzag",)  # whose names do not say it, in re
 # What the text at `contest` has in which order, between the ranks and the timing; a part of NAMED bears its key.
 SHAPE = ("heads", "kv_heads", "qk_heads", "latent", "d_k", "d_v")
 WORK = {"collective": ("kind", "direction", *SHAPE, "tokens", "map"),
-        "operator": ("pass", "state", "attention", "gate", "gates", "tokens", "packed", *SHAPE, "chunk", "conv", "groups",
-                     "dtype", "kernel"),
+        "operator": ("pass", "state", "attention", "gate", "gates", "tokens", "packed", "packed_draw", "documents",
+                     "batch", *SHAPE, "chunk", "conv", "sequence", "mask", "groups", "dtype", "kernel"),
         "model": ("attention", "model", "layers", "width", "mlp", "tokens", "heads", "d_k", "d_v", "chunk", "groups", "beside")}
-NAMED = ("state", "gates", "map", "kernel")
+NAMED = ("state", "gates", "map", "kernel", "packed_draw", "documents", "mask")
 WITHOUT_MODES = ("local", "chunkwise_local", "chunkwise_local_softmax")  # methods whose cases have no mode in their names
 RULES = ("linear", "softmax")  # kinds of attention that the name of a method says, and so no case
 

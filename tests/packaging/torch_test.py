@@ -56,10 +56,10 @@ class Torch(unittest.TestCase):
         self.assertLessEqual(len([line for line in path.read_text().splitlines() if line]), lines)
         environment = {**os.environ, "PYTHONPATH": self.package, "OMP_NUM_THREADS": "1"}
         command = [*launcher, "--nproc-per-node", ranks, path] if launcher else [path, "--ranks", ranks]
+        pathlib.Path(self.folder.name, "records.jsonl").unlink(missing_ok=True)  # of a run that failed
         done = python(*command, *short, *words, env=environment, cwd=self.folder.name, timeout=240)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         told = python("-c", ROWS, env=environment, cwd=self.folder.name)
-        os.remove(f"{self.folder.name}/records.jsonl")
         return told.stdout.splitlines(), done.stdout
 
     def assert_timed(self, found, names, *ranks, passes=1):

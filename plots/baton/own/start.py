@@ -77,7 +77,17 @@ def _run_bench(arguments):
     if "BATON_WORKER" in os.environ:
         words += ["--worker", os.environ["BATON_WORKER"]]
     sys.stdout.flush()
-    sys.exit(harness().run(bench, [sys.argv[0], *words], ranks.launcher()))
+    code = harness().run(bench, [sys.argv[0], *words], ranks.launcher())
+    if code == 0:
+        _leave_torch()
+    sys.exit(code)
+
+
+def _leave_torch():
+    """Ends torch's process group, whose threads may end the program by a signal where they outlive the interpreter."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def _has(arguments, *flags):
