@@ -4,7 +4,7 @@ set(BATON_CUDA OFF CACHE STRING "Executors, natives and kernels for NVIDIA GPUs:
 in bin/gpu that share the host's objects with those in bin")
 
 # baton_cuda_part(NAME pattern...): the part `cuda` of a library that the Python package takes too, from the CUDA sources that
-# match the patterns.
+# match the patterns. It must be called before objects.cmake is exported.
 function(baton_cuda_part name)
   if(BATON_CUDA)
     baton_part(${name} cuda)

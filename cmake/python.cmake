@@ -25,6 +25,9 @@ add_custom_target(python_parts)
 add_dependencies(python_parts _harness)
 
 if(BATON_CUDA)
+  if(NOT TARGET sp_methods_cuda)
+    message(FATAL_ERROR "BATON_OBJECTS has no objects for GPUs: ${BATON_OBJECTS} was configured without BATON_CUDA")
+  endif()
   add_library(_cuda MODULE $<TARGET_OBJECTS:collectives_cuda> $<TARGET_OBJECTS:sp_methods_cuda>)
   set_target_properties(_cuda PROPERTIES PREFIX "" INSTALL_RPATH "$ORIGIN" BUILD_RPATH "$ORIGIN" LINKER_LANGUAGE CUDA)
   # Its registries are those of the module, which lies beside it.

@@ -9,10 +9,14 @@ wheel() {
   (($# == 0)) || die "wheel takes --cuda or nothing, got ${*@Q}"
   steps 3
   packages
+  [[ $cuda == OFF ]] || cudnn_frontend
   build "$preset" "${objects[@]}"
   step "building the wheel"
   mkdir -p build/wheel
-  [[ -x build/wheel/venv/bin/pip ]] || quietly wheel-venv python3 -m venv build/wheel/venv || exit 1
+  if [[ $(build/wheel/venv/bin/python -V 2>/dev/null) != "$(python3 -V)" ]]; then # of another python3 in PATH
+    rm -rf build/wheel/tree
+    quietly wheel-venv python3 -m venv --clear build/wheel/venv || exit 1
+  fi
   quietly wheel build/wheel/venv/bin/pip wheel --no-deps --wheel-dir build/wheel -C build-dir=build/wheel/tree \
     -C cmake.define.BATON_CUDA=$cuda -C "cmake.define.BATON_OBJECTS=$PWD/build/$preset" . || exit 1
   # Brackets of extras are a pattern to shells, hence the quotes.

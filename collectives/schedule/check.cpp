@@ -2,7 +2,6 @@
 #include "collectives/schedule/check.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 
 #include "collectives/schedule/errors.hpp"
@@ -95,9 +94,7 @@ int check_progress(const Matching& matching, std::span<const Schedule> schedules
   return sorted.depth.empty() ? 0 : *std::max_element(sorted.depth.begin(), sorted.depth.end());
 }
 
-}  // namespace
-
-Traffic traffic(const Schedule& schedule) {
+Traffic count(const Schedule& schedule) {
   Traffic traffic;
   for (const Step& step : schedule.steps()) {
     if (step.verb == Verb::send) traffic.sent_bytes += step.reads[0].bytes();
@@ -109,11 +106,7 @@ Traffic traffic(const Schedule& schedule) {
   return traffic;
 }
 
-std::optional<double> balance(std::span<const double> flops) {
-  const double all = std::accumulate(flops.begin(), flops.end(), 0.0);
-  if (all == 0) return std::nullopt;
-  return *std::max_element(flops.begin(), flops.end()) * static_cast<double>(flops.size()) / all;
-}
+}  // namespace
 
 Footprint footprint(const Schedule& schedule) {
   Footprint sum;
@@ -139,7 +132,7 @@ Counts check(const std::string& collective, std::span<const Schedule> schedules)
   Counts counts;
   for (const Schedule& schedule : schedules) {
     check_coverage(collective, schedule);
-    counts.ranks.push_back(traffic(schedule));
+    counts.ranks.push_back(count(schedule));
   }
   counts.hops = check_progress(matching, schedules);
   return counts;

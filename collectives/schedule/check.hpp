@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,12 +24,6 @@ struct Traffic {
   std::int64_t messages = 0;
   double flops = 0;
 };
-
-Traffic traffic(const Schedule& schedule);
-
-/// The operations of the rank that does most over the mean of the ranks, `flops` each; nothing if
-/// none does any.
-std::optional<double> balance(std::span<const double> flops);
 
 /// Memory of one rank's buffers, in bytes.
 struct Footprint {

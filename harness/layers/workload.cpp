@@ -175,8 +175,9 @@ void OperatorWorkload::load(Executor& executor, const std::vector<Schedule>& sch
   write_layer(executor, schedules, method_, *oracle(problem(schedules.size(), seed), oracles));
 }
 
-/// What of a forward pass a backward pass alone gets as inputs, for keys: of heads that are not
-/// solved these are drawn, so its results there are not those of a method that makes its own.
+/// A part of the key of sketches. A backward pass alone of softmax attention may read the outputs
+/// of a forward pass, which are drawn for heads that are not solved: its gradients there are not
+/// those of a method that makes its own forward pass. Linear attention reads no outputs.
 std::string given_outputs(const std::vector<Schedule>& schedules) {
   for (const Schedule& schedule : schedules)
     for (const Buffer& buffer : schedule.buffers())

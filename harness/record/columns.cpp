@@ -120,10 +120,6 @@ std::string padding(const Row& row, Form) {
   return row.result.has("padding") ? fmt::format("{:.2f}", 100 * row.result.real("padding")) : no_value;
 }
 
-std::string balance(const Row& row, Form) {
-  return row.result.has("balance") ? fmt::format("{:.3f}", row.result.real("balance")) : no_value;
-}
-
 std::string exposed(const Row& row, Form) {
   const auto seconds = row.result.known<double>("exposed_seconds");
   return seconds ? fmt::format("{:.3g}", *seconds * 1e3) : no_value;
@@ -155,7 +151,6 @@ const Shown shown[] = {
     {"ratio", ratio},
     {"hidden", percent, "%"},
     {"padding", padding, "%"},
-    {"balance", balance},
     {"exposed_seconds", exposed, "ms"},
     {"verified_elements", verified_amount, "elements"},
     {"relative_error", error},

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "harness/cases/matrices.hpp"
 #include "harness/cases/memory.hpp"
@@ -200,9 +199,6 @@ void MeasuredRunner::build(Prepared& prepared) {
   traffic.matrices = matrix_cost_of(bench_case, prepared.blocks);
   // A native may have memory of its own.
   if (!prepared.is_native) traffic.footprint = largest_footprint(prepared.schedules);
-  std::vector<double> flops;
-  for (const Schedule& schedule : prepared.schedules) flops.push_back(baton::traffic(schedule).flops);
-  traffic.balance = balance(flops);
   const auto on_wire = [&](std::int64_t bytes) { return bytes * bytes_of(traffic.wire) / element_bytes; };
   if (traffic.cost) traffic.cost->sent_bytes = on_wire(traffic.cost->sent_bytes);
   if (traffic.matrices) traffic.matrices->sent_bytes = on_wire(traffic.matrices->sent_bytes);

@@ -57,7 +57,7 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .absent = "0",
      .help = "The mean length of packed documents; 0 for one document.",
      .flag_help = "documents follow from --seed, and nothing passes from one to the next; on GPUs "
-                  "linear attention with gates only, and not rwkv7"},
+                  "not without gates, and not rwkv7"},
     {.key = "packed_draw",
      .role = axis,
      .type = text,
@@ -157,15 +157,6 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .width = 7,
      .absent = "0",
      .help = "The tokens of padding in all ranks over those of the sequence."},
-    {.key = "balance",
-     .role = result,
-     .type = real,
-     .written = if_any,
-     .title = "balance",
-     .width = 8,
-     .help =
-         "The floating-point operations of the rank of a layer that does most, over the mean of the ranks: "
-         "1 if all do as many."},
 });
 
 }  // namespace baton::schema::part

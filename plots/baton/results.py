@@ -46,7 +46,7 @@ def load(paths, *benches):
 
 
 def load_peers(paths):
-    """Returns the measurements of other projects' kernels, made by the scripts of peers/. Throws ResultsError."""
+    """Returns the measurements of other projects' kernels, the lines of peers.jsonl. Throws ResultsError."""
     return [checks.check(record, PEER_NEEDED, where)
             for path in paths for record, where in _lines(path) if "peer" in record and "collective" not in record]
 

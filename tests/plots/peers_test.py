@@ -10,7 +10,7 @@ from plots.example import ROOT, InFolder, run
 PYTHON = """#!/bin/sh
 # python3: of a machine where the adapter of FlashQLA has a row that is wrong.
 echo "$PYTHONPATH $*"
-case "$1" in */flash_qla_layer.py) exit 4 ;; esac
+case "$1" in */flash_qla_layer.py) exit 4 ;; */torch_context_parallel.py) [ -z "$KILLED" ] || kill -9 $$ ;; esac
 """
 
 
@@ -20,9 +20,9 @@ class Peers(InFolder):
         (self.folder / "python3").write_text(PYTHON, encoding="utf-8")
         (self.folder / "python3").chmod(stat.S_IRWXU)
 
-    def measure(self, *words):
+    def measure(self, *words, **changes):
         return run("peers", *words, "--package", self.folder / "package", "--out", self.folder / "out",
-                   PATH=f"{self.folder}:{os.environ['PATH']}", PYTHONPATH=str(ROOT / "plots"))
+                   PATH=f"{self.folder}:{os.environ['PATH']}", PYTHONPATH=str(ROOT / "plots"), **changes)
 
     def test_the_adapters_of_a_layer_run_with_the_package_before_all_else(self):
         done = self.measure("linear", "--tokens", "512", "--heads", "4", "--launches", "2", "--limit", "60")
@@ -39,6 +39,9 @@ class Peers(InFolder):
         adapters = [line.split()[1].rsplit("/", 1)[1] for line in done.stdout.splitlines()]
         self.assertEqual(adapters, ["fla_layers.py"] * 2 + ["flash_qla_layer.py"] + ["fla_layers.py"] * 2 + ["torch_context_parallel.py"])
         self.assertNotIn("--attention softmax", done.stdout)
+
+    def test_a_contest_that_is_killed_is_no_success(self):
+        self.assertEqual(self.measure("linear", "softmax", KILLED="1").returncode, 128 + 9)
 
     def test_adapters_declare_what_contests_name(self):
         from baton.peers import ADAPTERS, LAYERS  # pylint: disable=import-outside-toplevel

@@ -6,7 +6,7 @@ import importlib
 import baton
 
 
-@baton.method("flash_qla", attention="gdn", backward="autograd", needs="flash_qla", most_ranks=1, summary="FlashQLA")
+@baton.method("flash_qla", attention="gdn", backward="autograd", needs="flash_qla", most_ranks=1, summary="FlashQLA, not exact")
 def flash_qla(layer):
     function = importlib.import_module("flash_qla").chunk_gated_delta_rule
     q, k, v, g, beta = (x[None] for x in (layer.q, layer.k, layer.v, layer.g, layer.beta))  # [1, tokens, heads, d]

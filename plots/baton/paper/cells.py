@@ -73,7 +73,7 @@ def launch(record):
 
 
 def peer(row, machine):
-    """Returns the time of another project's kernel in ms, from a row of a script of peers/."""
+    """Returns the time of another project's kernel in ms, from a line of peers.jsonl."""
     if row is None:
         return None
     value = row["median_seconds"] * 1e3

@@ -20,7 +20,7 @@ A100_PAIR, A10 = "dgx-a100-2x8-100g", "pcie-4xa10"
 
 class Sources:
     """All records and cells: {name of a machine: its records}, {name of a CSV: rows}, and of each machine what other
-    projects measured there: rows of the scripts of peers/, and {name of a file: text} of outputs kept as they came.
+    projects measured there: lines of peers.jsonl, and {name of a file: text} of outputs kept as they came.
 
     `measured` has one record of each case, `sessions` has every launch of it: {name of a machine: [sessions.Session]}.    """
 

@@ -251,8 +251,7 @@ std::int64_t strips_of_weights(const ConvShape& p) {
 cudaError_t weights(cudaStream_t stream, const ConvWeightGradients::Operands<OnDevice>& x,
                     const ConvShape& p) {
   auto* sums = reinterpret_cast<float*>(Workspace::shared().get());
-  const auto code =
-      launch_on_strips(stream, p, strip_of_weights(p), weight_kernel, x, sums);
+  const auto code = launch_on_strips(stream, p, strip_of_weights(p), weight_kernel, x, sums);
   if (code != cudaSuccess) return code;
   const std::int64_t count = p.channels() * p.taps;
   add_strips_kernel<<<static_cast<unsigned>((count + weights_of_block - 1) / weights_of_block),

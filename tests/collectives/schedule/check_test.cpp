@@ -143,10 +143,4 @@ TEST(Text, ShowsSlicesPeersDependenciesAndLines) {
   EXPECT_THAT(lines, HasSubstr("in inner"));
 }
 
-TEST(balance, is_the_most_operations_over_the_mean) {
-  EXPECT_EQ(balance(std::vector<double>{3, 1, 2}), 1.5);
-  EXPECT_EQ(balance(std::vector<double>{7}), 1.0);
-  EXPECT_EQ(balance(std::vector<double>{0, 0}), std::nullopt);
-}
-
 }  // namespace

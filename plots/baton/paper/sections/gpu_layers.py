@@ -3,7 +3,7 @@
 
 import collections
 
-from baton import estimates, operators, results
+from baton import estimates, operators, results, schema
 from baton.checks import PASSES
 from baton.exchanges import ELSEWHERE
 from baton.paper import cells
@@ -14,11 +14,13 @@ from baton.paper.sources import having, where_measured
 
 DTYPE = zeco_operators.DTYPE
 BASES = (operators.LOCAL, "zeco")  # the methods that the others are compared with
-# Of lines of scripts that timed other projects' kernels before adapters did (docs/python.md): beyond this error a kernel
-# computes something else, and kernels of these projects leave something out.
+# For peers.jsonl, made by scripts that the adapters replaced: a kernel with more error computes something else.
 MOST_ERROR = 2e-2
+# What kernels leave out that are not exact, by the project in peers.jsonl and by the adapter's method.
 LEFT_OUT = {"FlashQLA": "FlashQLA cuts a head into segments and drops what the state was before a warm-up whose log gates "
                         "sum to -10; it drops nothing of a head without gates"}
+LEFT_OUT["flash_qla"] = LEFT_OUT["FlashQLA"]
+OTHER_LAYERS = ("conv", "qk_heads", "state", "mask", "packed", "documents", "batch")  # what a plain layer says nothing of
 
 
 def section(sources):
@@ -42,14 +44,14 @@ KERNELS = {"linear": operators.LOCAL, "gdn": operators.LOCAL, "kda": operators.L
 
 
 def alone(sources, tokens, heads, attention="linear"):
-    """Returns {method: [(label, machine, {pass: record})]} of one GPU: of the local work, and of methods in Python. Under
-    several kinds of gates it is the default one that counts."""
+    """Returns {method: [(label, machine, {pass: record})]} of one GPU: of the local work, and of methods in Python. Of several
+    kinds of gates and of softmax kernels the default ones count."""
     found = collections.defaultdict(lambda: collections.defaultdict(dict))
     for (machine, executor, timing), records in sources.here(
             bench="operator", attention=attention, ranks=1, tokens=tokens, heads=heads, dtype=DTYPE):
-        for record in sorted(records, key=lambda one: (one["gates"] == "mixed", one["time"])):
+        for record in sorted(records, key=lambda one: (one["gates"] == "mixed", one.get("kernel") == "cudnn", one["time"])):
             is_wanted = record["name"] == KERNELS[attention] or record["implementation"] == record["name"]
-            if is_wanted and not record.get("packed"):
+            if is_wanted and not any(schema.is_said(record, key) for key in OTHER_LAYERS):
                 found[record["name"]][where_measured(machine, executor, timing), machine][record["pass"]] = record
     return {name: [(*place, passes) for place, passes in places.items()] for name, places in found.items()}
 
@@ -77,7 +79,7 @@ def kernel_table(sources, attention, tokens, heads):
     in_python = alone(sources, tokens, heads, attention)
     ours = in_python.pop(KERNELS[attention], [])
     rows = [Row(f"`{KERNELS[attention]}`", f"measured, {label}", times_of(passes, machine)) for label, machine, passes in ours]
-    theirs = [(f"`{name}`, in Python", label, machine, times_of(passes, machine))
+    theirs = [(f"`{name}`, in Python" + ", not exact" * (name in LEFT_OUT), label, machine, times_of(passes, machine))
               for name, places in in_python.items() for label, machine, passes in places]
     theirs += [(name, machine, machine, [cells.peer(peers.get(which), machine) for which in PASSES])
                for (machine, name), peers in peers_of(sources, tokens, heads, attention).items()]
@@ -98,7 +100,8 @@ def times_of(passes, machine):
 
 def left_out(rows):
     """Returns what kernels of other projects leave out that have a row here."""
-    return [f"Not exact: {left}." for peer, left in LEFT_OUT.items() if any(row.label.startswith(f"{peer} ") for row in rows)]
+    return list(dict.fromkeys(f"Not exact: {left}." for peer, left in LEFT_OUT.items()
+                              if any(row.label.startswith((f"{peer} ", f"`{peer}`")) for row in rows)))
 
 
 # --- What the exchange adds -----------------------------------------------------------------------------

@@ -13,7 +13,8 @@ struct SeenKeys {
 };
 
 /// The table [q_tokens] of a block in device memory, which stays until the process ends. The first
-/// call for a block makes it, before `stream` is captured. Throws SystemError without enough memory.
+/// call for a block makes it on this process's GPU, before `stream` is captured. Throws SystemError
+/// without enough memory.
 const SeenKeys* seen_keys(cudaStream_t stream, const SoftmaxShape& shape);
 
 /// Makes the table of a block, and returns the reason if that is impossible.

@@ -5,7 +5,6 @@ import unittest
 
 from baton.paper.sections import gpu_layers
 from baton.paper.sources import Sources
-from baton.paper.sections.gpu_layers import LEFT_OUT
 from plots.example import layer, local, read
 from plots.paper.shown import rows, tables
 
@@ -35,18 +34,24 @@ class Layers(unittest.TestCase):
 
     def test_a_peer_that_leaves_something_out_is_not_exact_and_a_note_says_what(self):
         for name, label, notes in (("other", "other `chunk`, exact", []),
-                                   ("FlashQLA", "FlashQLA `chunk`, not exact", [f"Not exact: {LEFT_OUT['FlashQLA']}."])):
+                                   ("FlashQLA", "FlashQLA `chunk`, not exact", [f"Not exact: {gpu_layers.LEFT_OUT['FlashQLA']}."])):
             table = tables(gpu_layers.section(sources([], [peer(peer=name)])))["kernels_16k_16"]  # as of before it said so
             self.assertEqual(list(rows(table)), [(label, "measured, mine")])
             self.assertEqual(table.notes, notes)
 
     def test_a_method_in_python_stands_beside_ours_under_the_same_gates(self):
         records = [kernel(milliseconds=1.5, gates="mixed"), kernel(milliseconds=9),
+                   *(kernel(milliseconds=9, gates="mixed", **{key: some}) for key, some in (("conv", 4), ("state", "both"), ("qk_heads", 4))),
                    {**kernel(milliseconds=3, gates="mixed"), "name": "chunk_gla", "implementation": "chunk_gla"}]
         found = rows(tables(gpu_layers.section(sources(records)))["kernels_16k_16"])
         self.assertEqual(found["`local`", "measured, mine, nccl"], ["1.50", None, None])
         self.assertEqual(found["`chunk_gla`, in Python", "measured, mine, nccl"], ["3.00", None, None])
         self.assertEqual(found["`chunk_gla`, in Python", "over `local`, mine, nccl"], ["2.00×", None, None])
+
+    def test_flash_qla_by_its_adapter_is_not_exact_either(self):
+        table = tables(gpu_layers.section(sources([{**kernel(), "name": "flash_qla", "implementation": "flash_qla"}])))["kernels_16k_16"]
+        self.assertEqual([label for label, _ in rows(table)], ["`flash_qla`, in Python, not exact"])
+        self.assertEqual(table.notes, [f"Not exact: {gpu_layers.LEFT_OUT['FlashQLA']}."])
 
     def test_overheads_and_hidden_shares(self):
         records = [local(milliseconds=2, **SHAPE), layer(milliseconds=3, hidden=0.25, **SHAPE),
