@@ -3,9 +3,11 @@
 // by name, since a body that ignores a size computes another layer and may leave its buffers.
 #pragma once
 
+#include <bit>
 #include <string>
 
 #include "sp_methods/kernels/contracts.hpp"
+#include "sp_methods/kernels/conv.hpp"
 #include "sp_methods/kernels/left_product.hpp"
 #include "sp_methods/kernels/shape.hpp"
 #include "sp_methods/kernels/softmax.hpp"
@@ -54,11 +56,23 @@ std::string beyond_devices_at_all(const Parameters& p) {
 
 inline bool adds_to_f32(const GradientsInto& into) { return into.dtype == Dtype::f32 && !into.sets; }
 
+/// The most weights of a channel that the bodies of convolutions have.
+inline constexpr int device_taps = 4;
+
+/// The same of convolutions.
+inline std::string beyond_devices(const ConvShape& p) {
+  const bool has_width =
+      p.width >= 8 && p.width <= 256 && std::has_single_bit(static_cast<std::uint64_t>(p.width));
+  if (!has_width) return "is for heads of 8 to 256 channels, a power of two, not " + std::to_string(p.width);
+  return p.taps <= device_taps ? "" : "has up to 4 weights a channel, not " + std::to_string(p.taps);
+}
+
 /// The same of calls that our own bodies compute.
 template <class Contract>
 std::string beyond_own_bodies(const typename Contract::Parameters& p) {
   if constexpr (requires { p.key_heads(); })
     if (p.key_heads() != p.heads) return "is for as many heads of keys as of queries";
+  if constexpr (std::is_same_v<typename Contract::Parameters, ConvShape>) return beyond_devices(p);
   if constexpr (std::is_same_v<Contract, Narrow>)
     if (p.dtype != Dtype::bf16) return "rounds to bf16 alone";
   if constexpr (std::is_same_v<Contract, SoftmaxBlock>)

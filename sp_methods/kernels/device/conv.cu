@@ -4,18 +4,17 @@
 // row is read once; neighbouring threads have a row of a head. Weight gradients are sums over
 // tokens: a thread adds up a strip, and a second kernel the strips, both in a fixed order.
 #include <algorithm>
-#include <bit>
-#include <string>
 
 #include "sp_methods/kernels/conv.hpp"
 #include "sp_methods/kernels/device/tile/eight.cuh"
 #include "sp_methods/kernels/device/tile/tile.cuh"
 #include "sp_methods/kernels/device/workspace.cuh"
+#include "sp_methods/kernels/device_limits.hpp"
 
 namespace baton {
 namespace {
 
-constexpr int most_taps = 4;
+constexpr int most_taps = device_taps;
 constexpr int most_threads = 256;
 constexpr std::int64_t strip_tokens = 16;
 
@@ -260,26 +259,15 @@ cudaError_t weights(cudaStream_t stream, const ConvWeightGradients::Operands<OnD
   return cudaGetLastError();
 }
 
-Refusal unsupported(const ConvShape& p) {
-  if (p.taps > most_taps)
-    return "convolutions on GPUs have up to 4 weights a channel, not " + std::to_string(p.taps);
-  if (p.width < pack || p.width > 32 * pack || !std::has_single_bit(static_cast<std::uint64_t>(p.width)))
-    return "convolutions on GPUs are for heads of 8 to 256 channels, a power of two, not " +
-           std::to_string(p.width);
-  return {};
-}
-
 Refusal lacks_sums(const ConvShape& p) {
-  if (Refusal refusal = unsupported(p)) return refusal;
   return Workspace::shared().lacks(static_cast<std::size_t>(strips_of_weights(p) * p.channels() * p.taps) *
                                    sizeof(float));
 }
 
 const RegisteredCudaKernel registered[]{
-    device_body<Conv>(by_rows<Conv, rows_kernel>, nullptr, unsupported),
-    device_body<ConvActivationGradients>(by_rows<ConvActivationGradients, activation_kernel>, nullptr,
-                                         unsupported),
-    device_body<ConvInputGradients>(by_rows<ConvInputGradients, input_kernel>, nullptr, unsupported),
+    device_body<Conv>(by_rows<Conv, rows_kernel>),
+    device_body<ConvActivationGradients>(by_rows<ConvActivationGradients, activation_kernel>),
+    device_body<ConvInputGradients>(by_rows<ConvInputGradients, input_kernel>),
     device_body<ConvWeightGradients>(weights, nullptr, lacks_sums)};
 
 }  // namespace

@@ -10,11 +10,23 @@
 
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
+#include <string>
 
+#include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/memory.cuh"
 #include "collectives/schedule/errors.hpp"
 
 namespace baton {
+
+/// Throws std::logic_error if `stream`, which may be null, is captured: `what` is made when a
+/// schedule is prepared.
+inline void require_before_capture(cudaStream_t stream, const std::string& what) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  if (stream != nullptr) cuda(cudaStreamIsCapturing(stream, &status));
+  if (status != cudaStreamCaptureStatusNone)
+    throw std::logic_error(what + " must be made before a stream is captured");
+}
 
 class Workspace {
  public:

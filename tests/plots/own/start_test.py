@@ -26,6 +26,18 @@ class Bench(unittest.TestCase):
             start._bench(["--ranks", "2"])  # pylint: disable=protected-access
 
 
+class TorchsRanks(unittest.TestCase):
+    def test_a_process_group_of_torch_is_ended_and_nothing_else_is_touched(self):
+        for is_there, calls in ((True, 1), (False, 0)):
+            torch = mock.MagicMock()
+            torch.is_initialized.return_value = is_there
+            with mock.patch.dict("sys.modules", {"torch.distributed": torch}):
+                start._leave_torch()  # pylint: disable=protected-access
+            self.assertEqual(torch.destroy_process_group.call_count, calls)
+        with mock.patch.dict("sys.modules", {"torch.distributed": None}):
+            start._leave_torch()  # pylint: disable=protected-access
+
+
 class Instructions(InFolder):
     def lacking(self, needed, flags):
         for name, text in (("needed", needed), ("processor", f"vendor_id : X\nflags\t\t: {flags}\nbugs : none\n")):

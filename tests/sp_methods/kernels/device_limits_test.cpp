@@ -98,6 +98,19 @@ TEST(DeviceLimits, NameWhatOurSoftmaxBodiesDoNotCompute) {
   EXPECT_EQ(refused<MergeSoftmax>(p, [](SoftmaxShape& x) { x.out_dtype = Dtype::bf16; }), "");
 }
 
+TEST(DeviceLimits, NameWhatBodiesOfConvolutionsDoNotCompute) {
+  const auto reason = [](std::int64_t width, std::int64_t taps) {
+    return refused<Conv>({.tokens = 8, .width = width, .taps = taps, .dtype = Dtype::bf16, .count = 8});
+  };
+  for (const std::int64_t width : {8, 64, 128, 256})
+    for (const std::int64_t taps : {1, 2, 3, 4}) EXPECT_EQ(reason(width, taps), "");
+  EXPECT_EQ(reason(128, 5), "the device body of conv has up to 4 weights a channel, not 5");
+  for (const std::int64_t width : {4, 96, 512})
+    EXPECT_EQ(reason(width, 4),
+              "the device body of conv is for heads of 8 to 256 channels, a power of two, not " +
+                  std::to_string(width));
+}
+
 TEST(DeviceLimits, NameTypesThatElementwiseBodiesDoNotWrite) {
   EXPECT_EQ(refused<Narrow>({.count = 8}), "");
   EXPECT_EQ(refused<Narrow>({.count = 8, .dtype = Dtype::f32}),

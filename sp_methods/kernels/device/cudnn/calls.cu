@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <stdexcept>
 
 #include "collectives/executors/cuda/error.cuh"
 #include "sp_methods/kernels/device/cudnn/calls.cuh"
@@ -89,10 +88,7 @@ const std::vector<PlannedRun>& planned_runs(cudaStream_t stream, const SoftmaxSh
   const CallKey key = key_of(shape, backward);
   const auto found = calls.find(key);
   if (found != calls.end()) return found->second;
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  if (stream != nullptr) cuda(cudaStreamIsCapturing(stream, &status));
-  if (status != cudaStreamCaptureStatusNone)
-    throw std::logic_error("cuDNN's plans must be made before a stream is captured");
+  require_before_capture(stream, "a plan of cuDNN");
   return calls.emplace(key, planned(shape, backward)).first->second;
 }
 

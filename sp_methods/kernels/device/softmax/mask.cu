@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <map>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "collectives/executors/cuda/error.cuh"
 #include "collectives/executors/cuda/memory.cuh"
 #include "sp_methods/kernels/device/softmax/mask.cuh"
+#include "sp_methods/kernels/device/workspace.cuh"
 
 namespace baton {
 namespace {
@@ -47,10 +47,7 @@ const SeenKeys* seen_keys(cudaStream_t stream, const SoftmaxShape& shape) {
   TableKey key(shape);
   auto found = tables.find(key);
   if (found == tables.end()) {
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    if (stream != nullptr) cuda(cudaStreamIsCapturing(stream, &status));
-    if (status != cudaStreamCaptureStatusNone)
-      throw std::logic_error("the table of a mask must be made before a stream is captured");
+    require_before_capture(stream, "the table of a mask");
     std::vector<SeenKeys> seen;
     for (std::int64_t i = 0; i < shape.q_tokens; ++i)
       seen.push_back({static_cast<int>(shape.hidden(i)), static_cast<int>(shape.visible(i))});

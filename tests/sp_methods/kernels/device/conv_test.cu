@@ -9,7 +9,7 @@
 
 #include "collectives/executors/cuda/ranks.cuh"
 #include "sp_methods/kernels/conv.hpp"
-#include "tests/sp_methods/models/kernels/device/steps.cuh"
+#include "tests/sp_methods/kernels/device/device_step.cuh"
 
 namespace {
 
@@ -24,20 +24,11 @@ class ConvDevice : public testing::Test {
   }
 };
 
-double error_of(const std::vector<float>& got, const std::vector<float>& expected) {
-  double difference = 0, size = 1e-30;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    difference += std::pow(double{got[i]} - double{expected[i]}, 2);
-    size += std::pow(double{expected[i]}, 2);
-  }
-  return std::sqrt(difference / size);
-}
-
 void expect_right(const DeviceStep& step) {
   ASSERT_EQ(step.unsupported().reason(), "");
   const auto expected = step.on_host(), got = step.on_device();
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_FALSE(std::isnan(error_of(got[i], expected[i])));
+    if (expected[i].empty()) continue;
     EXPECT_LE(error_of(got[i], expected[i]), tolerance) << step.kernel().name << ", result " << i;
   }
   EXPECT_EQ(step.on_device(), got) << step.kernel().name;
@@ -94,18 +85,6 @@ TEST_F(ConvDevice, MakesRowsAlone) {
     SCOPED_TRACE("from row " + std::to_string(p.first));
     expect_all_right(p, true);
   }
-}
-
-TEST_F(ConvDevice, RefusesWhatItCannotCompute) {
-  const auto refused = [](std::int64_t width, std::int64_t taps) {
-    const ConvShape p{.tokens = 8, .width = width, .taps = taps, .dtype = Dtype::bf16, .count = 8};
-    return unsupported_on_device(kernel_of<Conv>(p)).reason();
-  };
-  EXPECT_EQ(refused(128, 5), "convolutions on GPUs have up to 4 weights a channel, not 5");
-  for (const std::int64_t width : {4, 96, 512})
-    EXPECT_EQ(refused(width, 4),
-              "convolutions on GPUs are for heads of 8 to 256 channels, a power of two, not " +
-                  std::to_string(width));
 }
 
 }  // namespace

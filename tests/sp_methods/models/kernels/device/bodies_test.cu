@@ -14,16 +14,6 @@ namespace {
 
 constexpr double of_bf16 = 3e-3;  // the root mean square of its rounding is 1.6e-3 at most
 
-/// ||got - expected|| / ||expected||.
-double error_of(const std::vector<float>& got, const std::vector<float>& expected) {
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    difference += std::pow(double{got[i]} - double{expected[i]}, 2);
-    size += std::pow(double{expected[i]}, 2);
-  }
-  return std::sqrt(difference / size);
-}
-
 /// Compares a step's results, and those of a second run to the last bit.
 void expect_right(const DeviceStep& step, const std::string& what, double tolerance = of_bf16) {
   SCOPED_TRACE(what);
