@@ -9,7 +9,7 @@
 
 #include "collectives/executors/cuda/ranks.cuh"
 #include "sp_methods/kernels/conv.hpp"
-#include "tests/sp_methods/kernels/device/device_step.cuh"
+#include "tests/sp_methods/kernels/device/step.cuh"
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
 #include "sp_methods/models/kernels/gates.hpp"
-#include "tests/sp_methods/kernels/device/device_step.cuh"
+#include "tests/sp_methods/kernels/device/step.cuh"
 
 namespace baton {
 
