@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <ctime>
@@ -21,7 +22,7 @@ namespace {
 
 constexpr std::size_t most_addresses = 4;
 
-/// Where the first rank of a host listens, and what tells its run from others.
+/// Where a rank can be reached, and what tells its run from others.
 struct Place {
   std::array<in6_addr, most_addresses> addresses{};
   std::size_t count = 0;  // of addresses
@@ -106,11 +107,16 @@ std::optional<in6_addr> usable_address(const ifaddrs& interface) {
 Heartbeat::~Heartbeat() { stop(); }
 
 void Heartbeat::stop() {
-  if (socket_ >= 0) close(socket_);
-  socket_ = -1;
+  take_leave();
+  for (int* opened : {&socket_, &probe_}) {
+    if (*opened >= 0) close(*opened);
+    *opened = -1;
+  }
+  asked_ = dead_ = 0;
   last_heard_ms_ = 0;
   has_left_ = false;
   next_.clear();
+  heard_ports_.clear();
 }
 
 void Heartbeat::start(const World& world, const Placement& placement) {
@@ -120,8 +126,8 @@ void Heartbeat::start(const World& world, const Placement& placement) {
   const bool is_first = placement.members(host).front() == world.rank();
   Place own;
   int family = AF_INET6;
-  if (is_first) socket_ = open_socket(family, own.port);
-  if (is_first && socket_ < 0) socket_ = open_socket(family = AF_INET, own.port);  // a host without IPv6
+  socket_ = open_socket(family, own.port);
+  if (socket_ < 0) socket_ = open_socket(family = AF_INET, own.port);  // a host without IPv6
   add_own_addresses(own);
   own.run = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   const auto places = world.all().gather(own);
@@ -131,6 +137,9 @@ void Heartbeat::start(const World& world, const Placement& placement) {
     if (const auto address = address_of(family, next.addresses[i], next.port)) next_.push_back(*address);
   heard_host_ = (host + hosts - 1) % hosts;
   heard_ranks_ = placement.members(heard_host_);
+  if (!is_first) return;
+  for (const int rank : heard_ranks_) heard_ports_.push_back(places[rank].port);
+  probe_ = open_socket(family, own.port);
 }
 
 void Heartbeat::send(Word word) const {
@@ -142,18 +151,42 @@ void Heartbeat::send(Word word) const {
 void Heartbeat::take_leave() const { send(Word::leaving); }
 
 void Heartbeat::tick() {
-  if (socket_ < 0) return;
+  if (heard_ports_.empty()) return;
   send(Word::here);
   Sign received;
-  while (recv(socket_, &received, sizeof received, 0) >= 0) {
+  sockaddr_storage from;
+  socklen_t size = sizeof from;
+  while (recvfrom(socket_, &received, sizeof received, 0, reinterpret_cast<sockaddr*>(&from), &size) >= 0) {
     if (received.run != run_) continue;
     last_heard_ms_ = now_ms() - age_ms(socket_);
     has_left_ = received.word == Word::leaving || has_left_;
+    heard_from_ = from;
+  }
+  if (last_heard_ms_ != 0) ask();
+}
+
+/// Sends a stray to one rank of the host before, and goes on to the next one when the kernel there
+/// has refused it. It is sent to the address that signs come from: of the others that a host has,
+/// some may be those of this host too.
+void Heartbeat::ask() {
+  for (; dead_ < heard_ports_.size(); ++dead_) {
+    if (asked_ == dead_) {
+      (heard_from_.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(heard_from_).sin_port
+                                        : reinterpret_cast<sockaddr_in6&>(heard_from_).sin6_port) =
+          htons(heard_ports_[asked_++]);
+      connect(probe_, reinterpret_cast<const sockaddr*>(&heard_from_), sizeof heard_from_);
+    }
+    constexpr Sign stray;
+    if (::send(probe_, &stray, sizeof stray, 0) >= 0 || errno != ECONNREFUSED) return;
   }
 }
 
+bool Heartbeat::has_died() const {
+  return !heard_ports_.empty() && dead_ == heard_ports_.size() && !has_left_;
+}
+
 int Heartbeat::silence_ms() const {
-  return last_heard_ms_ == 0 || has_left_ ? 0 : static_cast<int>(now_ms() - last_heard_ms_);
+  return last_heard_ms_ == 0 || has_left_ || dead_ > 0 ? 0 : static_cast<int>(now_ms() - last_heard_ms_);
 }
 
 }  // namespace baton

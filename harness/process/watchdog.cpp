@@ -94,15 +94,19 @@ time_t now_seconds() {
   return now.tv_sec;
 }
 
-/// Reports the host that this process listens to if its signs of life have stayed away for so many
-/// milliseconds; false otherwise.
-bool report_silent_host(int too_long) {
+/// Reports the host that this process listens to if its ranks have died or their signs of life have
+/// stayed away for longer than those of a busy host; false otherwise.
+bool report_lost_host() {
+  constexpr int too_long = 4000;
   const int silence = heartbeat.silence_ms();
-  if (silence < too_long) return false;
+  if (!heartbeat.has_died() && silence < too_long) return false;
   Report report{.part = context.case_name};
   report.text << "host " << heartbeat.heard_host() + 1 << " of " << context.hosts << " (ranks";
   for (const int rank : heartbeat.heard_ranks()) report.text << " " << rank;
-  report.text << ") has not been heard of for " << silence / 1000 << " s";
+  if (heartbeat.has_died())
+    report.text << ") has no rank left";
+  else
+    report.text << ") has not been heard of for " << silence / 1000 << " s";
   report.send();
   return true;
 }
@@ -131,13 +135,13 @@ void set_ticks(int seconds) {
 }
 
 /// Waits over 2 s for the launcher to kill this process, and gives signs of life meanwhile. If it
-/// `listens` it reports the host before when two of its signs are due and it took no leave.
+/// `listens` it reports the host before if that is lost.
 void stay_for_the_launcher(bool listens) {
-  constexpr int silent_ms = 2000, pause_ms = 50, looks = silent_ms / pause_ms + 4;
+  constexpr int pause_ms = 10, looks = 2200 / pause_ms;
   constexpr timespec pause{0, pause_ms * 1'000'000};
   for (int look = 0; look < looks; ++look) {
     heartbeat.tick();
-    if (listens) listens = !report_silent_host(silent_ms);
+    if (listens) listens = !report_lost_host();
     nanosleep(&pause, nullptr);
   }
 }
@@ -173,7 +177,7 @@ void give_up(What why, bool speaks_for_all) {
   report_ranks_in(ProcessState::gone, What::gone);
   report_ranks_in(ProcessState::stopped, What::stopped);
   report_lost_rank(What::lost);
-  report_silent_host(4000);
+  report_lost_host();
   report_rank(context.rank, why);
   if (speaks_for_all || context.here.front() == 0) report_results();
   sleep(context.hosts > 1 ? 3 : 1);

@@ -16,7 +16,8 @@ from harness.process.launched_ranks import wait_until
 BENCH = os.path.abspath(sys.argv.pop(1))
 LIMIT = 15  # seconds of a case
 ENDED_WITHIN = LIMIT + 105  # it takes LIMIT + 10 on a machine that is not busy
-SILENT = r"baton: host (\d) of 4 (\(.*\)) has not been heard of for \d+ s in (?:ring_scan/mpi/ranks:|start-up)"
+IN_A_PART = r"in (?:ring_scan/mpi/ranks:|start-up)"
+LOST = rf"baton: host (\d) of 4 (\(.*\)) has (no rank left|not been heard of for \d+ s) {IN_A_PART}"
 
 
 class AFailureElsewhere(unittest.TestCase):
@@ -57,30 +58,44 @@ class AFailureElsewhere(unittest.TestCase):
         wait_until(lambda: not self.ranks(), 20)
         return errors
 
-    def assert_silent(self, launched, ranks):
-        """Demands that the run names the third host, with its ranks, as the only one that is silent."""
+    def assert_lost(self, launched, host, ranks, words):
+        """Demands that the run names this host, counted from 1, with its ranks, as the only one that is lost."""
         errors = self.end_of(launched)
-        self.assertEqual(re.findall(SILENT, errors), [("3", ranks)], errors)
+        found = re.findall(LOST, errors)
+        self.assertEqual([lost[:2] for lost in found], [(host, ranks)], errors)
+        self.assertRegex(found[0][2], words)
 
     def test_a_host_whose_processes_are_killed_is_named(self):
         launched = self.start(8)
         self.hosts.kill(2)
-        self.assert_silent(launched, "(ranks 4 5)")
+        self.assert_lost(launched, "3", "(ranks 4 5)", "no rank left")
+
+    def test_a_killed_host_is_named_by_the_one_that_the_launcher_ends_first(self):
+        """Open MPI kills the ranks beside it 1 s after they got SIGTERM, and those of other hosts 1 s later."""
+        launched = self.start(8)
+        self.hosts.kill(3)
+        self.assert_lost(launched, "4", "(ranks 6 7)", "no rank left")
 
     def test_a_host_that_is_killed_while_its_listener_sleeps_is_named(self):
-        """The last sign of life is read 1.2 s after it came: silence counts from when it came."""
+        """The host of the listener is silent meanwhile, and is not named."""
         launched = self.start(8)
         listener = self.ranks()[6]
         os.kill(listener, signal.SIGSTOP)
         self.hosts.kill(2)
         time.sleep(1.2)
         os.kill(listener, signal.SIGCONT)
-        self.assert_silent(launched, "(ranks 4 5)")
+        self.assert_lost(launched, "3", "(ranks 4 5)", "no rank left")
 
     def test_a_host_whose_link_is_cut_is_named(self):
         launched = self.start(8)
         self.hosts.cut(2)
-        self.assert_silent(launched, "(ranks 4 5)")
+        self.assert_lost(launched, "3", "(ranks 4 5)", "not been heard of")
+
+    def test_a_host_of_which_one_rank_is_killed_is_not_named(self):
+        launched = self.start(8)
+        os.kill(self.ranks()[4], signal.SIGKILL)  # the first of its host
+        errors = self.end_of(launched)
+        self.assertEqual(re.findall(LOST, errors), [], errors)
 
     def test_a_rank_that_is_stopped_on_another_host_is_named(self):
         launched = self.start(8)
@@ -90,7 +105,7 @@ class AFailureElsewhere(unittest.TestCase):
     def test_a_rank_that_is_alone_on_its_host_and_stops_is_named(self):
         launched = self.start(4)
         os.kill(self.ranks()[2], signal.SIGSTOP)
-        self.assert_silent(launched, "(ranks 2)")
+        self.assert_lost(launched, "3", "(ranks 2)", "not been heard of")
 
 
 if __name__ == "__main__":
