@@ -62,8 +62,10 @@ bool LayerProblem::is_state(const std::string& name) {
 
 std::vector<std::int64_t> LayerProblem::edges() const {
   std::vector<std::int64_t> all = starts;
-  for (std::int64_t rank = 0; rank <= ranks; ++rank)
-    if (alone || rank == 0 || rank == ranks) all.push_back(rank * share.tokens);
+  const Cut cut = Cut::of(Layout::contiguous, ranks, share.tokens, shares);
+  for (std::int64_t rank = 0; rank < ranks && (alone || rank == 0); ++rank)
+    all.push_back(cut.positions(rank).first);
+  all.push_back(all_tokens());
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;

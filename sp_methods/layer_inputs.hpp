@@ -62,13 +62,17 @@ struct LayerProblem {
   /// The states before the first token of the sequence and behind its last one. One that comes in
   /// and the gradient of one that goes out are drawn from N(0, 1).
   States states = States::none;
+  /// How the tokens of the sequence are shared among the ranks.
+  Shares shares = {};
 
   /// The positions, ascending, at which a sequence starts, and the end of the last one.
   std::vector<std::int64_t> edges() const;
   /// Number of tokens of a sequence, of the longest one if they differ.
-  std::int64_t sequence() const { return share.tokens * (alone ? 1 : ranks); }
+  std::int64_t sequence() const { return alone ? share.tokens : all_tokens(); }
+  /// Number of tokens of all ranks.
+  std::int64_t all_tokens() const { return shares.are_equal() ? share.tokens * ranks : shares.sequence; }
   /// Number of tokens of all ranks without those of padding.
-  std::int64_t real_tokens() const { return std::min(mask.end, share.tokens * ranks); }
+  std::int64_t real_tokens() const { return std::min(mask.end, all_tokens()); }
   /// Number of pairs of a query and a key that softmax attention leaves in one head, but those of
   /// padding.
   double visible_pairs() const;

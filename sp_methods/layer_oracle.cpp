@@ -22,7 +22,7 @@ void OracleWork::for_tokens(std::int64_t tokens,
 
 double oracle_flop(const LayerProblem& problem) {
   const LayerShape& share = problem.share;
-  const double tokens = static_cast<double>(share.tokens) * problem.ranks;
+  const auto tokens = static_cast<double>(problem.all_tokens());
   const double of_linear = problem.rule == Rule::low_rank ? 49 : problem.rule == Rule::delta ? 37 : 25;
   if (problem.attention == Attention::linear)
     return of_linear * tokens * static_cast<double>(share.d_k * share.d_v);
@@ -56,18 +56,19 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::i
     Tensor& whole = results_[name][head / (problem().share.heads / problem().heads(name))];
     const bool is_state = LayerProblem::is_state(name);
     const std::int64_t rows = is_state ? 1 : tokens, width = static_cast<std::int64_t>(sum.size()) / rows;
-    whole.resize((is_state ? 1 : problem().share.tokens * problem().ranks) * width);
+    whole.resize((is_state ? 1 : problem().all_tokens()) * width);
     const auto part = whole.begin() + (is_state ? 0 : first_token * width);
     std::transform(sum.begin(), sum.end(), part, part, std::plus<>());
   }
 }
 
-std::vector<float> LayerOracle::input(const std::string& name, const Positions& positions) const {
-  if (name == "prefix") return prefixes(positions);
-  if (name == "map_matrix") return matrices(positions);
-  if (name.starts_with(halo_prefix)) return halos(name.substr(halo_prefix.size()), positions);
+std::vector<float> LayerOracle::input(const std::string& name, const Positions& positions,
+                                      std::int64_t tokens) const {
+  if (name == "prefix") return prefixes(positions, tokens);
+  if (name == "map_matrix") return matrices(positions, tokens);
+  if (name.starts_with(halo_prefix)) return halos(name.substr(halo_prefix.size()), positions, tokens);
   const bool is_single = LayerProblem::is_state(name) || name == "conv_w";  // without tokens
-  std::vector<float> rows((is_single ? 1 : problem().share.tokens) * problem().row(name));
+  std::vector<float> rows((is_single ? 1 : tokens) * problem().row(name));
   fill(name, is_single ? Positions::run(0, 1) : positions, 0, rows);
   return rows;
 }
@@ -157,11 +158,12 @@ double LayerOracle::norm_of_terms(const std::string& name, std::int64_t head) co
 }
 
 /// The rows before each run of these tokens, as passes/convolution.hpp has them.
-std::vector<float> LayerOracle::halos(const std::string& name, const Positions& positions) const {
+std::vector<float> LayerOracle::halos(const std::string& name, const Positions& positions,
+                                      std::int64_t tokens) const {
   const std::int64_t rows = problem().share.conv - 1;
   std::vector<float> all;
   for (const std::int64_t first : {positions.first, positions.second}) {
-    if (first == positions.second && positions.split == problem().share.tokens) break;
+    if (first == positions.second && positions.split == tokens) break;
     const std::int64_t lacking = std::clamp<std::int64_t>(rows - first, 0, rows) * problem().row(name);
     std::vector<float> part(rows * problem().row(name));
     inputs_.fill(name, Positions::run(std::max<std::int64_t>(0, first - rows), rows), 0,
@@ -210,9 +212,9 @@ void LayerOracle::add_weights(std::map<std::int64_t, Tensor>& sums, std::int64_t
   }
 }
 
-std::vector<float> LayerOracle::prefixes(const Positions& positions) const {
+std::vector<float> LayerOracle::prefixes(const Positions& positions, std::int64_t tokens) const {
   std::vector<float> all = state_before(positions.first);
-  if (positions.split == problem().share.tokens) return all;
+  if (positions.split == tokens) return all;
   const std::vector<float>& second = state_before(positions.second);
   all.insert(all.end(), second.begin(), second.end());
   return all;
@@ -224,9 +226,10 @@ const std::vector<float>& LayerOracle::state_before(std::int64_t token) const {
   if (const auto known = states_before_.find(token); known != states_before_.end()) return known->second;
   std::vector<float>& all = states_before_[token];
   all.assign(share.heads * state, 0.0f);
-  if (problem().alone || token == 0) return all;
+  if (problem().alone) return all;
   const std::vector<std::int64_t> edges = problem().edges();
-  const std::int64_t first = *(std::lower_bound(edges.begin(), edges.end(), token) - 1);
+  // Before all tokens is the state that comes in, if there is one.
+  const std::int64_t first = token == 0 ? 0 : *(std::lower_bound(edges.begin(), edges.end(), token) - 1);
   work_.for_each(static_cast<int>(share.heads), [&](int head) {
     const HeadInputs in(inputs_, head, first, token - first);
     const auto final_state = state_behind(in);
@@ -235,15 +238,16 @@ const std::vector<float>& LayerOracle::state_before(std::int64_t token) const {
   return all;
 }
 
-std::vector<float> LayerOracle::matrices(const Positions& positions) const {
-  std::vector<float> all = matrices(positions.first, positions.split);
-  const std::vector<float> second = matrices(positions.second, problem().share.tokens - positions.split);
+std::vector<float> LayerOracle::matrices(const Positions& positions, std::int64_t tokens) const {
+  std::vector<float> all = matrices_of_run(positions.first, positions.split);
+  if (positions.split == tokens) return all;
+  const std::vector<float> second = matrices_of_run(positions.second, tokens - positions.split);
   all.insert(all.end(), second.begin(), second.end());
   return all;
 }
 
-std::vector<float> LayerOracle::matrices(std::int64_t token, std::int64_t tokens) const {
-  if (tokens == 0) return {};
+/// The matrix of each head by which a run of tokens maps a state; that of no tokens is the identity.
+std::vector<float> LayerOracle::matrices_of_run(std::int64_t token, std::int64_t tokens) const {
   const LayerShape& share = problem().share;
   std::vector<float> all(share.heads * share.d_k * share.d_k);
   // The first document goes on from a state that comes in.

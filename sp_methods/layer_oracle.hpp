@@ -75,11 +75,16 @@ class LayerOracle {
   void fill(const std::string& name, const Positions& positions, std::int64_t first,
             std::span<float> rows) const;
 
-  /// The values of an input at `positions`, [tokens, heads, width] if it has rows. "prefix" is the
+  /// The values of an input at the first `tokens` of `positions`, [tokens, heads, width] if it has
+  /// rows. "prefix" is the
   /// state before each run of these tokens, [heads, d_k, d_v], or [heads, d_v, d_k] if maps have
   /// matrices. "map_matrix" is the matrix [d_k, d_k] of each head by which each run of these tokens
   /// maps a state. "halo_q", "halo_k" and "halo_v" have the rows before each run of these tokens.
-  std::vector<float> input(const std::string& name, const Positions& positions) const;
+  std::vector<float> input(const std::string& name, const Positions& positions, std::int64_t tokens) const;
+  /// The values of an input at the tokens of one rank's share.
+  std::vector<float> input(const std::string& name, const Positions& positions) const {
+    return input(name, positions, problem().share.tokens);
+  }
 
   /// Expected values [tokens, solved heads, width] of the output called o, dq, dk, dv, dg, dbeta,
   /// da or db at the first `tokens` of `positions`. A state has one row, whatever the positions.
@@ -113,12 +118,12 @@ class LayerOracle {
   std::vector<double> gathered(const std::map<std::int64_t, Tensor>& heads, std::int64_t width,
                                const Positions& positions, std::int64_t tokens) const;
   const Results& squares_of_terms() const;
-  std::vector<float> halos(const std::string& name, const Positions& positions) const;
+  std::vector<float> halos(const std::string& name, const Positions& positions, std::int64_t tokens) const;
   void add_weights(std::map<std::int64_t, Tensor>& sums, std::int64_t head, std::int64_t first,
                    std::int64_t tokens) const;
-  std::vector<float> prefixes(const Positions& positions) const;
-  std::vector<float> matrices(const Positions& positions) const;
-  std::vector<float> matrices(std::int64_t token, std::int64_t tokens) const;
+  std::vector<float> prefixes(const Positions& positions, std::int64_t tokens) const;
+  std::vector<float> matrices(const Positions& positions, std::int64_t tokens) const;
+  std::vector<float> matrices_of_run(std::int64_t first, std::int64_t tokens) const;
   const std::vector<float>& state_before(std::int64_t token) const;
 
   LayerInputValues inputs_;

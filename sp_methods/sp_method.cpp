@@ -67,7 +67,7 @@ int owner_of(const TensorKind& kind, Layout layout, int ranks) {
 /// Adds the buffers that the layer's pass needs on a rank.
 LayerTensors declare(Schedule& s, const SpMethod& method, const Layer& layer) {
   LayerTensors x;
-  const std::int64_t tokens = tokens_of(method, s.rank(), s.ranks(), layer.share.tokens);
+  const std::int64_t tokens = tokens_of(method, s.rank(), s.ranks(), layer.share.tokens, layer.shares);
   const auto add = [&](const TensorKind& kind, std::int64_t rows, Dtype dtype) {
     const std::int64_t count = rows * kind.heads(layer.share) * kind.width(layer.share);
     const bool is_read = kind.role == input || kind.role == output_gradient || kind.role == weight;
@@ -134,6 +134,21 @@ Refusal refuse_grouped(const Layer& layer, const SpMethod& method) {
   return method.groups_heads ? Refusal{} : "it has as many heads of q and k as of values" + found;
 }
 
+/// Why a method cannot take the shares of this layer on so many ranks.
+Refusal refuse_shares(const Layer& layer, const SpMethod& method, int ranks) {
+  const Shares& shares = layer.shares;
+  if (shares.are_equal()) return {};
+  if (!method.shares_unequally) return "its text has equal shares, as --shares padded gives";
+  if (method.layout == Layout::striped && shares.rule != ShareRule::even)
+    return "striped tokens are dealt in turn, as --shares even says";
+  if (shares.rule == ShareRule::given && std::ssize(shares.given) != ranks)
+    return "shares are given for " + std::to_string(shares.given.size()) + " ranks";
+  const bool is_on_gpus = layer.dtype == Dtype::bf16 && method.attention == Attention::linear;
+  if (is_on_gpus && cut_of(layer, method.layout, ranks).least() == 0)
+    return "on GPUs the map of a rank without tokens is not made";
+  return {};
+}
+
 /// Methods know some rules of linear attention. A state has one head of keys for each head of
 /// queries, and values of its own.
 void refuse_unknown_layers(SpMethod& method) {
@@ -152,6 +167,7 @@ void refuse_unknown_layers(SpMethod& method) {
     if (std::find(rules.begin(), rules.end(), layer.rule) == rules.end())
       return "its text has the " + std::string(to_string(rules.front())) + " rule, not the " +
              to_string(layer.rule) + " rule";
+    if (Refusal reason = refuse_shares(layer, method, ranks)) return reason;
     if (Refusal reason = refuse_packed(layer, method)) return reason;
     if (Refusal reason = refuse_grouped(layer, method)) return reason;
     if (Refusal reason = refuse_convolved(layer, method.convolves)) return reason;
@@ -177,6 +193,15 @@ const char* to_string(GateKind gate) {
 std::string to_string(const Mask& mask) {
   if (mask.has_window()) return std::string(window_prefix) + std::to_string(mask.window);
   return mask.kind == MaskKind::causal ? "causal" : "full";
+}
+
+std::string to_string(const Shares& shares) {
+  if (shares.rule == ShareRule::padded) return "padded";
+  if (shares.rule != ShareRule::given) return shares.rule == ShareRule::even ? "even" : "last";
+  std::string all;
+  for (const std::int64_t share : shares.given)
+    all.append(all.empty() ? "" : ",").append(std::to_string(share));
+  return all;
 }
 
 const char* to_string(Attention attention) { return attention == Attention::linear ? "linear" : "softmax"; }
@@ -239,14 +264,17 @@ std::vector<const SpMethod*> sp_methods() { return registry().all(); }
 
 const SpMethod& find_method(const std::string& name) { return registry().at(name); }
 
-Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens) {
+Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens,
+                       const Shares& shares) {
   if (method.positions) return method.positions(rank, ranks, tokens);
-  return Cut{method.layout, ranks, tokens}.positions(rank);
+  return Cut::of(method.layout, ranks, tokens, shares).positions(rank);
 }
 
-std::int64_t tokens_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens) {
-  if (method.sequence != Sequence::whole) return tokens;
-  return rank == 0 ? ranks * tokens : 0;
+std::int64_t tokens_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens,
+                       const Shares& shares) {
+  const Cut cut = Cut::of(method.layout, ranks, tokens, shares);
+  if (method.sequence != Sequence::whole) return cut.share(rank);
+  return rank == 0 ? cut.sequence() : 0;
 }
 
 Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::string& name, std::int64_t count,
@@ -260,7 +288,8 @@ Slice saved_for_backward(Schedule& schedule, const Layer& layer, const std::stri
 Schedule build(const SpMethod& method, const Layer& layer, int rank, int ranks, int ranks_per_node) {
   Schedule schedule(rank, ranks, ranks_per_node);
   Layer own = layer;
-  own.cut_documents(rank * layer.share.tokens);
+  own.share.tokens = cut_of(layer, method.layout, ranks).share(rank);
+  own.cut_documents(cut_of(layer, Layout::contiguous, ranks).positions(rank).first);
   method.build(schedule, own, declare(schedule, method, own));
   return schedule;
 }

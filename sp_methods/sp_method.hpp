@@ -63,6 +63,8 @@ const char* to_string(GateKind gate);
 inline constexpr std::string_view window_prefix = "window:";
 /// A mask in users' words: causal, full, or window:W for a window of W keys.
 std::string to_string(const Mask& mask);
+/// Shares in users' words: padded, even, last, or the tokens of each rank, as in 3,0,1.
+std::string to_string(const Shares& shares);
 const char* to_string(Rule rule);
 const char* to_string(States states);
 /// The attention of a layer in users' words: softmax, linear, and of a delta rule kda, gdn or
@@ -85,8 +87,10 @@ AttentionFlops attention_flops(Attention attention, Rule rule, std::int64_t head
 
 /// One layer on one rank.
 struct Layer {
-  /// Sizes of one rank's share; all ranks have the same number of tokens.
+  /// Sizes of one rank's share: of the largest one, or within `build` of the rank's own.
   LayerShape share;
+  /// How the tokens of the sequence are shared. Padded shares are all equal.
+  Shares shares = {};
   /// The rule by which tokens of linear attention change the state.
   Rule rule = Rule::decay;
   Pass pass = Pass::forward;
@@ -132,6 +136,11 @@ struct Layer {
 inline Shape shape_of_maps(const Layer& layer, std::int64_t heads) {
   const MapKind kind = has_matrices(layer.rule) ? MapKind::affine : MapKind::diagonal;
   return {heads, layer.share.d_k, layer.share.d_v, layer.share.tokens, kind};
+}
+
+/// The cut of a layer's sequence over `ranks` ranks on which it lies in `layout`.
+inline Cut cut_of(const Layer& layer, Layout layout, std::int64_t ranks) {
+  return Cut::of(layout, ranks, layer.share.tokens, layer.shares);
 }
 
 /// One rank's tensors, [tokens, heads, width] each, and states as maps have them, [heads, d_k,
@@ -222,6 +231,9 @@ struct SpMethod {
   std::vector<Rule> rules{Rule::decay};
   /// True if the method takes packed documents. Once registered, a method refuses them otherwise.
   bool packs = false;
+  /// True if the method takes ranks with different numbers of tokens, or none. Once registered, a
+  /// method refuses them otherwise.
+  bool shares_unequally = false;
   /// True if the method is for masks with a window alone. Once registered, it refuses others.
   bool needs_window = false;
   /// True if the method takes states at the ends of the sequence. Once registered, a method refuses
@@ -250,7 +262,8 @@ struct SpMethod {
   Sequence sequence = Sequence::cut;
   /// How the sequence lies on the ranks, or on groups of them.
   Layout layout = Layout::contiguous;
-  /// The positions of a rank's tokens in the sequence, where they lie in none of the layouts.
+  /// The positions of a rank's tokens in the sequence, where they lie in none of the layouts. All
+  /// ranks have as many.
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions = nullptr;
   /// The part that a rank has of the tensors that the forward pass keeps: `out`, `lse`, and those
   /// under `kept_prefix`. It is the rank's own share if this is null.
@@ -271,11 +284,13 @@ std::vector<const SpMethod*> sp_methods();
 /// The method called `name`. Throws UsageError if there is none.
 const SpMethod& find_method(const std::string& name);
 
-/// The positions of a rank's tokens under `method`.
-Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens);
+/// The positions of a rank's tokens under `method`. Equal shares have `tokens` tokens.
+Positions positions_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens,
+                       const Shares& shares = {});
 
-/// Number of tokens that a rank has under `method`, if a share has `tokens`.
-std::int64_t tokens_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens);
+/// Number of tokens that a rank has under `method`. Equal shares have `tokens` tokens.
+std::int64_t tokens_of(const SpMethod& method, int rank, int ranks, std::int64_t tokens,
+                       const Shares& shares = {});
 
 /// Memory that the forward pass leaves to the backward pass: scratch if this schedule runs the
 /// forward pass, an input called `name` if it runs the backward pass alone. Buffers start as zeros.

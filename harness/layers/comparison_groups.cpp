@@ -5,12 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 #include <optional>
 #include <set>
 
 #include "collectives/schedule/errors.hpp"
-#include "harness/layers/documents.hpp"
+#include "harness/layers/given_lengths.hpp"
 #include "harness/machine/system.hpp"
 #include "harness/options/checks.hpp"
 #include "harness/options/common_options.hpp"
@@ -26,6 +27,21 @@ struct AttentionChoice {
   Rule rule = Rule::decay;
   std::optional<GateKind> gate = {};
 };
+
+const Choices<ShareRule> share_choices{
+    {"padded", ShareRule::padded}, {"even", ShareRule::even}, {"last", ShareRule::last}};
+
+/// The shares that --shares names: one for each of its words, or given ones. Throws UsageError.
+std::vector<Shares> shares_of(const std::vector<std::string>& words) {
+  std::vector<Shares> all;
+  if (!words.empty() && !words[0].empty() && std::isdigit(static_cast<unsigned char>(words[0][0])) != 0) {
+    Shares& given = all.emplace_back(Shares{ShareRule::given, 0, given_lengths("--shares", words)});
+    given.sequence = std::reduce(given.given.begin(), given.given.end());
+  } else {
+    for (const ShareRule rule : resolve_values("shares", words, share_choices)) all.push_back({rule});
+  }
+  return all;
+}
 
 /// The words of --attention and the rules that they stand for.
 const Choices<AttentionChoice> attention_choices{{"linear", {}},
@@ -76,6 +92,21 @@ void set_latent(LayerShape& share, const std::vector<std::int64_t>& widths) {
   share.d_v = widths[0];
 }
 
+/// Gives a layer the number of all tokens that documents or shares have, and checks that they have
+/// as many. Throws UsageError.
+void set_sequence(Layer& layer, const std::vector<Shares>& all) {
+  const bool is_known = layer.mask.end != Mask::unlimited;
+  for (const Shares& shares : all) {
+    if (shares.rule == ShareRule::given && !is_known) layer.mask.end = shares.sequence;
+    if (shares.rule == ShareRule::given && layer.mask.end != shares.sequence)
+      throw UsageError(fmt::format("--shares: {} tokens together, not the {} of the sequence",
+                                   shares.sequence, layer.mask.end));
+    if (!shares.are_equal() && layer.mask.end == Mask::unlimited)
+      throw UsageError("--shares needs the number of all tokens, as --sequence 8K gives it");
+  }
+  if (layer.mask.end != Mask::unlimited) layer.share.tokens = layer.mask.end;
+}
+
 /// Gives a token the heads of all sequences of the batch.
 void set_batch(LayerShape& share) {
   share.heads *= share.batch;
@@ -90,7 +121,8 @@ std::vector<AskedLayer> layers_of(const RawOperators& raw, const AttentionChoice
   first.layer.rule = attention.rule;
   first.draw.packing.seed = seed;
   if (!raw.documents.empty()) {
-    std::vector<std::int64_t>& lengths = first.draw.packing.lengths = document_lengths(raw.documents);
+    std::vector<std::int64_t>& lengths = first.draw.packing.lengths =
+        given_lengths("--documents", raw.documents);
     first.layer.mask.end = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
   }
   std::vector<AskedLayer> all = raw.layers.points(first);
@@ -98,7 +130,7 @@ std::vector<AskedLayer> layers_of(const RawOperators& raw, const AttentionChoice
     Layer& layer = asked.layer;
     set_latent(layer.share, raw.mla);
     set_batch(layer.share);
-    if (!raw.documents.empty()) layer.share.tokens = layer.mask.end;
+    set_sequence(layer, shares_of(raw.shares));
     layer.dtype = dtype_of(asked.dtype, executors);
     layer.segmented = layer.dtype == Dtype::bf16;
     layer.kernels.softmax = kernel_of(asked, executors);
@@ -126,7 +158,7 @@ void check_layer(const Layer& layer) {
 class Groups {
  public:
   Groups(const RawOperators& raw, const std::vector<std::string>& names)
-      : raw_(raw), names_(names), modes_(modes(raw.modes)) {}
+      : raw_(raw), names_(names), modes_(modes(raw.modes)), shares_(shares_of(raw.shares)) {}
 
   /// Adds the groups of layers of one attention.
   void add(const std::vector<AskedLayer>& layers) {
@@ -146,22 +178,32 @@ class Groups {
     for (const std::string& name : names_)
       for (const Mode mode : modes_)
         for (const std::string& scan : scans_of(find_method(name), raw_.scans))
-          if (auto one = workload(find_method(name), asked, first, mode, scan))
-            group.push_back(std::move(one));
+          for (const Shares& shares : shares_)
+            if (auto one = workload(find_method(name), asked, first, {mode, scan, shares}))
+              group.push_back(std::move(one));
     if (!group.empty()) all_.push_back(std::move(group));
   }
 
+  /// What rows of a group differ in, beside their method.
+  struct Choice {
+    Mode mode;
+    std::string scan;
+    Shares shares;
+  };
+
   /// A row; null for one that was not asked for, or that is there.
   std::shared_ptr<const Workload> workload(const SpMethod& method, const AskedLayer& asked,
-                                           const AskedLayer& first, Mode mode, const std::string& scan) {
+                                           const AskedLayer& first, const Choice& choice) {
     const bool is_softmax = method.attention == Attention::softmax;
     if (is_softmax && !raw_.attentions.empty()) return nullptr;
     const bool is_of_decay = asked.layer.rule == Rule::decay;
     if (has_all_methods(raw_) && is_of_decay && method.rules.front() != Rule::decay) return nullptr;
     if (has_all_methods(raw_) && method.needs_window && !asked.layer.mask.has_window()) return nullptr;
     Layer layer = asked.layer;
-    layer.mode = method.sequence == Sequence::cut ? mode : Mode::overlapped;
-    layer.scan = scan;
+    layer.mode = method.sequence == Sequence::cut ? choice.mode : Mode::overlapped;
+    layer.scan = choice.scan;
+    layer.shares = choice.shares;
+    if (!layer.shares.are_equal()) layer.shares.sequence = layer.mask.end;
     LayerDraw draw = asked.draw;
     if (is_softmax) {  // which has neither gates nor chunks
       layer.share.gate = GateKind::none;
@@ -177,6 +219,7 @@ class Groups {
   const RawOperators& raw_;
   const std::vector<std::string>& names_;
   std::vector<Mode> modes_;
+  std::vector<Shares> shares_;
   std::set<std::string> names_of_rows_;
   std::vector<std::vector<std::shared_ptr<const Workload>>> all_;
 };

@@ -30,7 +30,8 @@ struct RawOperators {
   std::vector<std::string> modes{"overlapped"};
   std::vector<std::string> scans;
   std::vector<std::int64_t> mla;
-  std::vector<std::string> documents;  ///< Lengths, or the path of a file.
+  std::vector<std::string> documents;         ///< Lengths, or the path of a file.
+  std::vector<std::string> shares{"padded"};  ///< Words, or a number of tokens for each rank.
   AxisFlags<AskedLayer> layers;
 };
 

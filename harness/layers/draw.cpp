@@ -66,13 +66,13 @@ LayerDraw reduced(LayerDraw inputs, std::int64_t tokens, std::int64_t fewer) {
 
 std::string oracle_key(const LayerProblem& problem) {
   const auto& [attention, share, ranks, alone, gates, seed, dtype, rule, starts, has_closed_gates, mask,
-               states] = problem;
+               states, shares] = problem;
   const std::string shape_and_gates = axes_of(share, {.gates = gates}).folded(in_all);
   return fmt::format(
-      "{} layer by rule {}: {}, {}, {} ranks{}, seed {}, starts {}{}, mask {} to {}, states {}",
+      "{} layer by rule {}: {}, {}, {} ranks{}, seed {}, starts {}{}, mask {} to {}, states {}, shares {}",
       to_string(attention), static_cast<int>(rule), shape_and_gates, to_string(dtype), ranks,
       alone ? " alone" : "", seed, fmt::join(starts, " "), has_closed_gates ? " closed" : "", to_string(mask),
-      mask.end, to_string(states));
+      mask.end, to_string(states), to_string(shares));
 }
 
 }  // namespace baton

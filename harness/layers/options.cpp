@@ -137,6 +137,7 @@ void declare(Flags& flags, RawOperators& raw) {
   });
   sequence.tokens().excludes(tokens.tokens());
   documents.excludes(tokens).excludes(sequence);
+  flags.add_key("shares", raw.shares).list().excludes(tokens);
   flags.begin(FlagGroup::what);
   layers.add("pass", {"both"}, words_of(pass_choices),
              [](AskedLayer& one, const std::string& word) { one.layer.pass = value_of(pass_choices, word); });

@@ -12,7 +12,7 @@
 namespace baton {
 
 void LayerSketch::begin(const std::string& name, const LayerProblem& problem) {
-  const std::int64_t rows = LayerProblem::is_state(name) ? 1 : problem.share.tokens * problem.ranks;
+  const std::int64_t rows = LayerProblem::is_state(name) ? 1 : problem.all_tokens();
   tensors[name].resize(rows * problem.heads(name));
 }
 

@@ -118,9 +118,10 @@ Input input_of(const std::string& name, const SpMethod& method, int rank, const 
   const std::string known = name.starts_with(kept_prefix) ? name.substr(kept_prefix.size()) : name;
   if (method.kept && (is_gathered || name == "out" || name == "lse"))
     return {known, method.kept(rank, problem.ranks, share)};
-  return {known,
-          {positions_of(method, rank, problem.ranks, share.tokens),
-           tokens_of(method, rank, problem.ranks, share.tokens), 0, share.heads / share.batch}};
+  return {
+      known,
+      {positions_of(method, rank, problem.ranks, share.tokens, problem.shares),
+       tokens_of(method, rank, problem.ranks, share.tokens, problem.shares), 0, share.heads / share.batch}};
 }
 
 /// Writes an input that has a row for each token, a run of tokens at a time.
@@ -160,7 +161,7 @@ void write_layer(Executor& executor, std::span<const Schedule> schedules, const 
       if (LayerOracle::has_rows(input.name))
         write_rows(executor, rank, slice, input, oracle);
       else
-        executor.write(rank, slice, oracle.input(input.name, input.part.positions));
+        executor.write(rank, slice, oracle.input(input.name, input.part.positions, input.part.tokens));
     }
   }
 }
@@ -263,7 +264,7 @@ Comparison compare_layer(const Executor& executor, std::span<const Schedule> sch
   result.heads = oracle.heads();
   for (int rank : executor.local_ranks()) {
     const Schedule& s = schedules[rank];
-    const Positions positions = positions_of(method, rank, s.ranks(), problem.share.tokens);
+    const Positions positions = input_of("q", method, rank, problem).part.positions;
     for (const Buffer& buffer : s.buffers()) {
       if (buffer.role != Role::output || problem.row(buffer.name) == 0) continue;
       const bool is_weight = buffer.name == "dconv_w";

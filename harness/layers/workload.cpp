@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/verify.hpp"
@@ -109,7 +110,10 @@ std::vector<std::string> OperatorWorkload::varying_outputs() const {
 std::shared_ptr<const Workload> OperatorWorkload::sized(int ranks) const {
   if (!has_sequence() && !has_some_pairs()) return nullptr;
   Layer padded = layer_;
-  if (has_sequence()) padded.share.tokens = Cut::padded(method_.layout, ranks, layer_.mask.end).tokens;
+  if (has_sequence())
+    padded.share.tokens = layer_.shares.are_equal()
+                              ? Cut::padded(method_.layout, ranks, layer_.mask.end).tokens
+                              : cut_of(layer_, method_.layout, ranks).tokens;
   auto sized = std::make_shared<OperatorWorkload>(method_, padded, draw_);
   if (has_some_pairs()) sized->visible_pairs_ = sized->problem(ranks, 0).visible_pairs();
   return sized;
@@ -125,6 +129,13 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   // Two chunks and a short one, an even number.
   small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
   if (has_sequence()) small.mask.end = ranks * small.share.tokens - 1;
+  small.shares.sequence = small.mask.end;
+  if (small.shares.rule == ShareRule::given) {  // as unequal ones, perhaps on fewer ranks
+    small.shares.given.resize(ranks);
+    for (std::int64_t& share : small.shares.given) share = share * small.share.tokens / layer_.share.tokens;
+    small.shares.sequence = small.mask.end =
+        std::reduce(small.shares.given.begin(), small.shares.given.end());
+  }
   if (small.mask.has_window())  // as large a part of a share
     small.mask.window = small.mask.window * small.share.tokens / layer_.share.tokens + 1;
   // As few heads as the method takes: one may cut them. As many as here share one of keys.
@@ -158,14 +169,15 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
           .starts = packed(layer_, static_cast<int>(ranks)).starts,
           .has_closed_gates = layer_.segmented,
           .mask = layer_.mask,
-          .states = layer_.states};
+          .states = layer_.states,
+          .shares = layer_.shares};
 }
 
 std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& problem,
                                                             Oracles& oracles) const {
   const LayerShape& s = problem.share;
   const OracleWork work = oracle_work(oracles.team(), problem);
-  const double bytes = 8.0 * static_cast<double>(work.heads.size() * s.tokens * problem.ranks) *
+  const double bytes = 8.0 * static_cast<double>(work.heads.size() * problem.all_tokens()) *
                        static_cast<double>(3 * s.d_k + 2 * s.d_v);
   return oracles.get<LayerOracle>(oracle_key(problem), bytes, [&] { return LayerOracle(problem, work); });
 }
@@ -193,12 +205,12 @@ Comparison OperatorWorkload::compare(const Executor& executor, const std::vector
   Comparison found = compare_layer(executor, schedules, method_, *right, &sketch);
   if (oracles.team().sum(found.wrong) > 0) return found;  // it must not be what others are compared with
   for (auto& [name, sums] : sketch.tensors) oracles.team().sum(sums);
-  const double bytes = 40.0 * static_cast<double>(layer.share.tokens * layer.ranks * layer.share.heads);
+  const double bytes = 40.0 * static_cast<double>(layer.all_tokens() * layer.share.heads);
   const auto first = oracles.get<LayerSketch>(
       fmt::format("sketch of {}{}, {}", to_string(layer_.pass), given_outputs(schedules), oracle_key(layer)),
       bytes, [&] { return sketch; });
   if (oracles.team().rank() > 0) return found;  // all have the same sketches
-  const std::int64_t tokens = layer.share.tokens * layer.ranks;
+  const std::int64_t tokens = layer.all_tokens();
   const double least = has_some_pairs() ? least_rms(layer, Positions::run(0, tokens), tokens) : 0;
   const auto least_norm = [&](const std::string& name, std::int64_t head) {
     return std::max(least * std::sqrt(static_cast<double>(tokens * layer.width(name))),
@@ -261,6 +273,7 @@ AxisValues OperatorWorkload::axes() const {
   }
   if (visible_pairs_ > 0) all.add({"visible_pairs", visible_pairs_, in_record_alone});
   all.add({{"sequence", has_sequence() ? layer_.mask.end : 0},
+           {"shares", to_string(layer_.shares), in_name, "shares:" + to_string(layer_.shares)},
            {"mask", to_string(layer_.mask)},
            {"groups", layer_.groups},
            {"dtype", to_string(layer_.dtype)},

@@ -141,6 +141,16 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .help = "The tokens of all ranks together, in place of those of a rank.",
      .flag_help = "zeros pad them to equal pieces, one a rank or two under zigzag methods; "
                   "models pad none"},
+    {.key = "shares",
+     .role = axis,
+     .type = text,
+     .written = if_any,
+     .flag = "--shares",
+     .absent = "\"padded\"",
+     .is_named = true,
+     .help = "How the tokens of a sequence are shared: padded to equal shares; even, with one more on some "
+             "ranks; last, as if padded, but with short or no shares at the end; or the tokens of each rank.",
+     .flag_help = "a list of these words, or one share for each rank, as 3,0,1"},
     {.key = "visible_pairs",
      .role = axis,
      .type = real,

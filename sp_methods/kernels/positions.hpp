@@ -127,20 +127,43 @@ inline std::vector<Run> halo(std::span<const Run> runs, std::size_t of, std::int
   return parts;
 }
 
-/// A sequence cut over ranks that have as many tokens each.
+/// The rule by which ranks share the tokens of a sequence: as many on each, with padding behind
+/// them; in pieces that differ by one token at most, the longer ones first; in pieces as long as
+/// with padding, the last of them short or empty; or as many on each rank as are given.
+enum class ShareRule { padded, even, last, given };
+
+/// How the tokens of a sequence are shared among ranks.
+struct Shares {
+  ShareRule rule = ShareRule::padded;
+  std::int64_t sequence = 0;             ///< Number of all tokens, unless they are padded.
+  std::vector<std::int64_t> given = {};  ///< Tokens of each rank, if they are given.
+
+  bool are_equal() const { return rule == ShareRule::padded; }
+  bool operator==(const Shares&) const = default;
+};
+
+/// A sequence cut over ranks.
 struct Cut {
   Layout layout = Layout::contiguous;
   std::int64_t ranks = 1;
-  std::int64_t tokens = 0;  ///< Tokens of a rank.
+  std::int64_t tokens = 0;  ///< Tokens of a rank, of the one that has most if they differ.
+  /// The first position of each piece in the order of the sequence, and the end of the last one, or
+  /// both ends of a strided sequence. Empty if all ranks have as many tokens.
+  std::vector<std::int64_t> edges = {};
 
-  std::int64_t sequence() const { return ranks * tokens; }
-  /// Number of runs of the sequence that a rank has, if they are not strided.
-  int pieces() const { return layout == Layout::zigzag ? 2 : 1; }
-  /// Number of tokens of a rank's piece. With zigzag the piece from the front has the odd token.
-  std::int64_t piece(int i) const {
-    return layout != Layout::zigzag ? tokens : i == 0 ? tokens - tokens / 2 : tokens / 2;
+  /// The cut into these shares. `tokens` are those of a rank if all have as many.
+  static Cut of(Layout layout, std::int64_t ranks, std::int64_t tokens, const Shares& shares) {
+    Cut cut{layout, ranks, tokens};
+    if (shares.are_equal()) return cut;
+    if (layout == Layout::striped)
+      cut.edges = {0, shares.sequence};
+    else
+      for (std::int64_t place = cut.edges.emplace_back(0); place < ranks * cut.pieces(); ++place)
+        cut.edges.push_back(cut.edges.back() + cut.shared_piece(place, shares));
+    cut.tokens = 0;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) cut.tokens = std::max(cut.tokens, cut.share(rank));
+    return cut;
   }
-
   /// The cut into equal pieces with the least room for `sequence` tokens. Behind them is padding.
   static Cut padded(Layout layout, std::int64_t ranks, std::int64_t sequence) {
     Cut cut{layout, ranks};
@@ -148,21 +171,63 @@ struct Cut {
     cut.tokens = cut.pieces() * ((sequence + pieces - 1) / pieces);
     return cut;
   }
+
+  std::int64_t sequence() const { return edges.empty() ? ranks * tokens : edges.back(); }
+  /// Number of tokens of a rank.
+  std::int64_t share(std::int64_t rank) const {
+    if (edges.empty()) return tokens;
+    if (layout == Layout::striped) return (sequence() - rank + ranks - 1) / ranks;
+    return piece(rank, 0) + (pieces() == 1 ? 0 : piece(rank, 1));
+  }
+  /// The tokens of the rank that has fewest.
+  std::int64_t least() const {
+    std::int64_t fewest = tokens;
+    for (std::int64_t rank = 0; rank < ranks && !edges.empty(); ++rank)
+      fewest = std::min(fewest, share(rank));
+    return fewest;
+  }
+  /// Number of runs of the sequence that a rank has, if they are not strided.
+  int pieces() const { return layout == Layout::zigzag ? 2 : 1; }
+  /// Number of tokens of a rank's piece, if they are not strided. With zigzag the piece from the
+  /// front has the odd token.
+  std::int64_t piece(std::int64_t rank, int i) const {
+    if (!edges.empty()) return edges[place(rank, i) + 1] - edges[place(rank, i)];
+    return layout != Layout::zigzag ? tokens : i == 0 ? tokens - tokens / 2 : tokens / 2;
+  }
   /// The place of a rank's piece among the pieces in the order of the sequence.
   std::int64_t place(std::int64_t rank, int i) const { return i == 0 ? rank : 2 * ranks - 1 - rank; }
   /// The pieces of all ranks in the order of the sequence, if they are not strided.
   std::vector<Run> runs() const {
     std::vector<Run> all(ranks * pieces());
     for (std::int64_t rank = 0; rank < ranks; ++rank)
-      for (int i = 0; i < pieces(); ++i) all[place(rank, i)] = {rank, i == 0 ? 0 : piece(0), piece(i)};
+      for (int i = 0; i < pieces(); ++i)
+        all[place(rank, i)] = {rank, i == 0 ? 0 : piece(rank, 0), piece(rank, i)};
     return all;
   }
 
   /// The positions of the tokens of `rank`.
   Positions positions(std::int64_t rank) const {
-    if (layout == Layout::striped) return {rank, 0, tokens, ranks};
-    if (layout == Layout::contiguous) return Positions::run(rank * tokens, tokens);
-    return {rank * piece(0), sequence() - (rank + 1) * piece(1), piece(0)};
+    if (layout == Layout::striped) return {rank, 0, share(rank), ranks};
+    if (layout == Layout::contiguous) return Positions::run(first(rank, 0), share(rank));
+    return {first(rank, 0), first(rank, 1), piece(rank, 0)};
+  }
+
+ private:
+  /// The position of the first token of a rank's piece.
+  std::int64_t first(std::int64_t rank, int i) const {
+    if (!edges.empty()) return edges[place(rank, i)];
+    return i == 0 ? rank * piece(rank, 0) : sequence() - (rank + 1) * piece(rank, 1);
+  }
+  /// Number of tokens of the piece at a place.
+  std::int64_t shared_piece(std::int64_t place, const Shares& shares) const {
+    const std::int64_t all = ranks * pieces(), sequence = shares.sequence;
+    const std::int64_t longest = (sequence + all - 1) / all;
+    if (shares.rule == ShareRule::even) return sequence / all + (place < sequence % all ? 1 : 0);
+    if (shares.rule == ShareRule::last)
+      return std::clamp<std::int64_t>(sequence - place * longest, 0, longest);
+    const std::int64_t rank = place < ranks ? place : 2 * ranks - 1 - place;
+    const std::int64_t own = rank < std::ssize(shares.given) ? shares.given[rank] : 0;
+    return layout == Layout::contiguous ? own : place < ranks ? own - own / 2 : own / 2;
   }
 };
 

@@ -237,6 +237,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .attention = Attention::linear,
       .rules = rules,
       .packs = true,
+      .shares_unequally = true,
       .has_states = true,
       .convolves = true,
       .groups_heads = true,

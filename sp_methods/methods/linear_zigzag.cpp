@@ -62,13 +62,14 @@ struct Halves {
 };
 
 Halves halves_of(const Schedule& s, const Layer& layer, const LayerTensors& x) {
-  const Cut cut{Layout::zigzag, s.ranks(), layer.share.tokens};
+  const Cut cut = cut_of(layer, Layout::zigzag, s.ranks());
   const Positions at = cut.positions(s.rank());
   Halves halves{.layers = {layer, layer}, .tensors = {}, .prefixes = {}, .whole = x};
   for (const int half : {0, 1}) {
-    halves.layers[half].share.tokens = cut.piece(half);
+    halves.layers[half].share.tokens = cut.piece(s.rank(), half);
     halves.layers[half].cut_documents(half == 0 ? at.first : at.second);
-    halves.tensors[half] = x.rows(half == 0 ? 0 : cut.piece(0), cut.piece(half), layer.share.tokens);
+    halves.tensors[half] =
+        x.rows(half == 0 ? 0 : cut.piece(s.rank(), 0), cut.piece(s.rank(), half), layer.share.tokens);
   }
   return halves;
 }

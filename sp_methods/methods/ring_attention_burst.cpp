@@ -98,7 +98,7 @@ void burst(Schedule& s, const Layer& layer, const LayerTensors& x) {
   SoftmaxSteps steps(s, layer, zigzag);
   const PartialOutput result = steps.result(x.o);
   if (layer.pass != Pass::backward) {
-    KeyRing keys(s, layer, x);
+    KeyRing keys(s, layer, x, steps);
     ring_forward(s, layer, x, steps, keys, result);
   }
   if (layer.pass == Pass::both) s.fence();  // the gradient of the output needs the output
@@ -112,7 +112,7 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
   const std::int64_t rows = share.tokens * share.heads;
   Cost cost;
   if (P == 1) return cost;
-  if (layer.pass != Pass::backward) cost = key_ring_cost(layer, P);
+  if (layer.pass != Pass::backward) cost = key_ring_cost(layer, P, zigzag);
   if (layer.pass == Pass::forward) return cost;
   const std::int64_t queries = (share.d_k + share.d_v) * bytes_of(layer.dtype) + 2 * bytes_of(Dtype::f32);
   cost.sent_bytes += rows * ((P - 1) * queries + P * share.d_k * bytes_of(Dtype::f32));

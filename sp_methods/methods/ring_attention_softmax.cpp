@@ -23,17 +23,20 @@ void ring_attention(Schedule& s, const Layer& layer, const LayerTensors& x, Layo
   run_passes(s, layer, method);
 }
 
-std::optional<Cost> claim(const Layer& layer, const Split& split) {
-  return ring_softmax_cost(layer, split.ranks);
+RegisteredMethod method(const std::string& name, const std::string& summary, Layout layout) {
+  return softmax_method(
+      name, summary, layout, ring_attention,
+      [layout](const Layer& layer, const Split& split) {
+        return ring_softmax_cost(layer, split.ranks, layout);
+      },
+      true);
 }
 
 const RegisteredMethod registered[]{
-    softmax_method("ring_attention_softmax", "keys and values around the ring, softmax, contiguous tokens",
-                   contiguous, ring_attention, claim),
-    softmax_method("ring_attention_zigzag", "keys and values around the ring, softmax, zigzag tokens", zigzag,
-                   ring_attention, claim),
-    softmax_method("ring_attention_striped", "keys and values around the ring, softmax, striped tokens",
-                   striped, ring_attention, claim),
+    method("ring_attention_softmax", "keys and values around the ring, softmax, contiguous tokens",
+           contiguous),
+    method("ring_attention_zigzag", "keys and values around the ring, softmax, zigzag tokens", zigzag),
+    method("ring_attention_striped", "keys and values around the ring, softmax, striped tokens", striped),
 };
 
 }  // namespace

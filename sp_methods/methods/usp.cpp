@@ -112,7 +112,7 @@ struct Product {
   bool is_across = false;
   Layout layout = contiguous;  // of the groups' tokens
   /// The cost of the passes among the groups.
-  Cost (*cost)(const Layer&, int groups) = nullptr;
+  Cost (*cost)(const Layer&, int groups, Layout) = nullptr;
   /// The reason why the passes among the groups cannot run a layer in this layout; empty if they
   /// can.
   Refusal (*unsupported)(const Layer&, Layout) = nullptr;
@@ -122,7 +122,7 @@ struct Product {
   Cost claim(const Layer& layer, const Grid& grid) const {
     if (grid.group_size == 1) return {};
     const int passes = layer.pass == Pass::both ? 2 : 1;
-    const Cost among = cost(grid.whole(layer), grid.groups);
+    const Cost among = cost(grid.whole(layer), grid.groups, layout);
     return {among.sent_bytes + passes * head_exchange_bytes(layer, grid.group_size),
             hops_if_seen(layer, among.hops + passes * head_exchange_hops(layer))};
   }
@@ -193,7 +193,7 @@ RegisteredMethod usp(const std::string& name, const std::string& summary, bool i
 
 /// Cost of the passes over gathered keys and values. In a backward pass by itself the keys are
 /// gathered while the gradient of the output comes.
-Cost cost_of_gathering(const Layer& layer, int groups) {
+Cost cost_of_gathering(const Layer& layer, int groups, Layout /*layout*/) {
   Cost cost = gathered_softmax_cost(layer, groups);
   if (groups > 1 && layer.pass == Pass::backward && layer.mode == Mode::overlapped) --cost.hops;
   return cost;

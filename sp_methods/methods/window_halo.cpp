@@ -57,7 +57,7 @@ class WindowHalo {
         x_(x),
         steps_(s, layer, layout),
         result_(s.ranks() == 1 ? steps_.result_of_one_block(x.o) : steps_.result(x.o)) {
-    const Cut cut{layout, s.ranks(), layer.share.tokens};
+    const Cut cut = cut_of(layer, layout, s.ranks());
     const std::vector<Run> runs = cut.runs();
     transfers_ = transfers(runs, layer.mask);
     std::erase_if(transfers_, [&](const Transfer& one) { return !is_own(one.to) && !is_own(one.part.rank); });
@@ -214,7 +214,7 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, Layout layout)
   const LayerShape& share = layer.share;
   const std::int64_t row = share.key_heads() * (share.d_k + share.value_width());
   std::vector<std::int64_t> sent(split.ranks, 0);
-  const auto all = transfers(Cut{layout, split.ranks, share.tokens}.runs(), layer.mask);
+  const auto all = transfers(cut_of(layer, layout, split.ranks).runs(), layer.mask);
   for (const Transfer& one : all) {
     sent[one.part.rank] += one.part.count * row * bytes_of(layer.dtype);
     if (layer.pass != Pass::forward) sent[one.to] += one.part.count * row * bytes_of(Dtype::f32);
@@ -228,6 +228,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, Lay
       .summary = summary,
       .attention = Attention::softmax,
       .packs = true,
+      .shares_unequally = true,
       .needs_window = true,
       .build =
           [layout](Schedule& s, const Layer& layer, const LayerTensors& x) {

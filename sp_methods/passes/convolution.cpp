@@ -61,8 +61,8 @@ TensorConvolution::TensorConvolution(Schedule& schedule, const Layer& layer, con
     halos = saved_for_backward(schedule_, layer_, std::string(halo_prefix) + std::string(kind.name),
                                cut.pieces() * halo_elements, layer_.dtype);
   for (int i = 0; i < cut.pieces(); ++i) {
-    Piece piece{shape, i == 0 ? 0 : cut.piece(0), cut.place(rank, i)};
-    piece.shape.tokens = cut.piece(i);
+    Piece piece{shape, i == 0 ? 0 : cut.piece(rank, 0), cut.place(rank, i)};
+    piece.shape.tokens = cut.piece(rank, i);
     for (const std::int64_t start : layer_.starts)
       if (const std::int64_t t = start - cut.positions(rank).at(piece.first);
           - shape.before() < t && t < piece.shape.tokens)
@@ -195,7 +195,7 @@ Convolution::Convolution(Schedule& schedule, const Layer& layer, const LayerTens
                          bool is_whole)
     : schedule_(schedule), layer_(layer) {
   const int ranks = is_whole ? 1 : schedule.ranks(), rank = is_whole ? 0 : schedule.rank();
-  const Cut cut{is_whole ? Layout::contiguous : layout, ranks, layer.share.tokens};
+  const Cut cut = is_whole ? Cut{.tokens = layer.share.tokens} : cut_of(layer, layout, ranks);
   std::int64_t before = 0;
   for (const TensorKind* kind : convolved_tensors()) {
     const std::int64_t channels = kind->heads(layer.share) * kind->width(layer.share) / layer.share.batch;
@@ -242,7 +242,8 @@ Convolution::Build convolved(Convolution::Build build, Layout layout, Sequence s
     if (sequence == Sequence::whole) own.share.tokens = s.rank() == 0 ? s.ranks() * layer.share.tokens : 0;
     const bool is_whole = sequence != Sequence::cut || layer.mode == Mode::compute_only;
     if (is_whole && sequence != Sequence::whole)  // starts are those of all ranks
-      for (std::int64_t& start : own.starts) start -= s.rank() * layer.share.tokens;
+      for (std::int64_t& start : own.starts)
+        start -= cut_of(layer, Layout::contiguous, s.ranks()).positions(s.rank()).first;
     Convolution convolution(s, own, x, layout, is_whole);
     build(s, layer, convolution.inside(x));
     if (layer.pass != Pass::forward) convolution.record_backward(x);
@@ -252,7 +253,7 @@ Convolution::Build convolved(Convolution::Build build, Layout layout, Sequence s
 std::vector<std::int64_t> convolution_bytes(const Layer& layer, int ranks, Layout layout) {
   std::vector<std::int64_t> sent(ranks, 0);
   if (layer.share.conv == 0 || layer.mode == Mode::compute_only) return sent;
-  const std::vector<Run> runs = Cut{layout, ranks, layer.share.tokens}.runs();
+  const std::vector<Run> runs = cut_of(layer, layout, ranks).runs();
   const std::int64_t row = row_of(layer.share);
   for (std::size_t place = 0; place < runs.size(); ++place)
     for (const Run& run : halo(runs, place, layer.share.conv - 1)) {

@@ -69,8 +69,9 @@ class GroupedHeads {
   template <class Body>
   void for_each_run(const Slice& few, const Slice& all, const Body& body) const {
     if (group_ == 1 || few.empty()) return;
-    const Cut cut{layout_, schedule_.ranks(), inner_.share.tokens};
-    const std::int64_t back = cut.pieces() == 1 ? 0 : few.count / cut.tokens * cut.piece(1);
+    const Cut cut = cut_of(inner_, layout_, schedule_.ranks());
+    const std::int64_t row = few.count / inner_.share.tokens;
+    const std::int64_t back = cut.pieces() == 1 ? 0 : row * cut.piece(schedule_.rank(), 1);
     const std::int64_t front = few.count - back;
     body(few.part(0, front), all.part(0, group_ * front));
     if (back > 0) body(few.part(front, back), all.part(group_ * front, group_ * back));

@@ -8,6 +8,7 @@
 // Source: arXiv 2310.01889 (Ring Attention).
 #pragma once
 
+#include <functional>
 #include <source_location>
 #include <string>
 #include <utility>
@@ -17,33 +18,47 @@
 
 namespace baton {
 
-/// Blocks of equal size, one a rank, that circulate.
+/// Blocks, one a rank, that circulate.
 class Ring {
  public:
   using Source = std::source_location;
+  /// Number of elements of the block of a rank.
+  using Counts = std::function<std::int64_t(int rank)>;
 
+  /// A ring of blocks of `count` elements each.
   Ring(Schedule& schedule, std::string name, std::int64_t count, Dtype dtype = Dtype::f32)
+      : Ring(schedule, std::move(name), count, dtype, [count](int) { return count; }) {}
+  /// A ring of blocks of at most `most` elements.
+  Ring(Schedule& schedule, std::string name, std::int64_t most, Dtype dtype, Counts counts)
       : schedule_(schedule),
-        count_(count),
-        slots_(schedule.scratch(std::move(name), schedule.ranks() > 1 ? 2 * count : count, dtype)) {}
+        most_(most),
+        counts_(std::move(counts)),
+        owner_(schedule.rank()),
+        slots_(schedule.scratch(std::move(name), schedule.ranks() > 1 ? 2 * most : most, dtype)) {}
+
+  /// Begins anew with the block of this rank, which is written into the memory that is held.
+  void begin() { owner_ = schedule_.rank(); }
 
   /// The block that this rank holds. After i hops it is the block of the rank i places before.
-  Slice held() const { return slots_.part(turn_ * count_, count_); }
+  Slice held() const { return slots_.part(turn_ * most_, counts_(owner_)); }
 
   /// Records a hop: the held block goes to the next rank, and the block of the rank before is held.
-  /// A ring of one rank has no hops.
+  /// A ring of one rank has no hops, and blocks without elements are no messages.
   void hop(Source source = Source::current()) {
     const int ranks = schedule_.ranks(), rank = schedule_.rank();
     if (ranks == 1) return;
     const Slice leaves = held();
     turn_ = 1 - turn_;
-    schedule_.send((rank + 1) % ranks, leaves, source);
-    schedule_.recv(held(), (rank + ranks - 1) % ranks, source);
+    owner_ = (owner_ + ranks - 1) % ranks;
+    if (!leaves.empty()) schedule_.send((rank + 1) % ranks, leaves, source);
+    if (!held().empty()) schedule_.recv(held(), (rank + ranks - 1) % ranks, source);
   }
 
  private:
   Schedule& schedule_;
-  std::int64_t count_;
+  std::int64_t most_;
+  Counts counts_;
+  int owner_;  // the rank whose block is held
   Slice slots_;
   std::int64_t turn_ = 0;
 };
@@ -64,9 +79,14 @@ inline RingBlock block_in(const Slice& slot, const LayerShape& share) {
   return {slot.part(0, keys), slot.part(keys, values), slot.part(keys + values, slot.count - keys - values)};
 }
 
+/// Number of elements of a token's keys and values.
+inline std::int64_t key_value_row(const LayerShape& share) {
+  return share.key_heads() * (share.d_k + share.value_width());
+}
+
 /// Number of elements of one rank's keys and values.
 inline std::int64_t key_value_elements(const LayerShape& share) {
-  return share.tokens * share.key_heads() * (share.d_k + share.value_width());
+  return share.tokens * key_value_row(share);
 }
 
 /// Makes steps recorded later wait for all recorded so far, in mode `exposed`.

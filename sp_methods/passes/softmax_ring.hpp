@@ -20,22 +20,28 @@ namespace baton {
 /// The keys and values of all ranks, which come one rank after another.
 class KeyRing {
  public:
-  KeyRing(Schedule& schedule, const Layer& layer, const LayerTensors& tensors)
+  KeyRing(Schedule& schedule, const Layer& layer, const LayerTensors& tensors, const SoftmaxSteps& steps)
       : schedule_(schedule),
-        share_(layer.share),
         x_(tensors),
-        blocks_(schedule, "blocks", schedule.ranks() > 1 ? key_value_elements(share_) : 0, layer.dtype) {}
+        steps_(steps),
+        blocks_(schedule, "blocks", schedule.ranks() > 1 ? steps.most_keys_and_values() : 0, layer.dtype,
+                [this](int rank) { return steps_.keys_and_values(rank); }) {}
+  KeyRing(const KeyRing&) = delete;
+  KeyRing& operator=(const KeyRing&) = delete;
 
   /// Makes the block that this rank sends. It must be called before the first hop of every pass.
   void start() {
     if (schedule_.ranks() == 1) return;
-    const RingBlock own = block_in(blocks_.held(), share_);
-    schedule_.copy(own.k, x_.k);
-    schedule_.copy(own.v, x_.v);
+    blocks_.begin();
+    const RingBlock own = block_of(0, blocks_.held());
+    for (const auto& [into, from] : {std::pair{own.k, x_.k}, std::pair{own.v, x_.v}})
+      if (!from.empty()) schedule_.copy(into, from);
   }
 
   /// The block that this rank holds after hop i. The block of hop 0 is read from the tensors.
-  RingBlock held(int i) const { return i > 0 ? block_in(blocks_.held(), share_) : RingBlock{x_.k, x_.v, {}}; }
+  RingBlock held(int i) const { return i > 0 ? block_of(i, blocks_.held()) : RingBlock{x_.k, x_.v, {}}; }
+  /// The keys and values, or their gradients, in a slot with the block that comes with hop i.
+  RingBlock block_of(int i, const Slice& slot) const { return block_in(slot, steps_.share_of(pair(i).keys)); }
 
   void hop() { blocks_.hop(); }
 
@@ -47,8 +53,8 @@ class KeyRing {
 
  private:
   Schedule& schedule_;
-  const LayerShape& share_;
   const LayerTensors& x_;
+  const SoftmaxSteps& steps_;
   Ring blocks_;
 };
 
@@ -77,14 +83,15 @@ inline void ring_forward(Schedule& s, const Layer& layer, const LayerTensors& x,
 class RingGradients {
  public:
   RingGradients(Schedule& s, const Layer& layer, const LayerTensors& x, SoftmaxSteps& steps)
-      : s_(s), layer_(layer), share_(layer.share), x_(x), steps_(steps) {}
+      : s_(s), layer_(layer), x_(x), steps_(steps) {}
 
   void backward(KeyRing& keys, const PartialOutput& result) {
     const int P = s_.ranks();
     if (P == 1 && steps_.part_dtype() == x_.dq.dtype) return set_at_once(keys, result);
-    Ring gradients(s_, "gradients", key_value_elements(share_));
-    const Slice block_gradients =
-        s_.scratch("part", P > 1 ? key_value_elements(share_) : 0, steps_.part_dtype());
+    const std::int64_t most = steps_.most_keys_and_values();
+    Ring gradients(s_, "gradients", most, Dtype::f32,
+                   [this](int rank) { return steps_.keys_and_values(rank); });
+    const Slice block_gradients = s_.scratch("part", P > 1 ? most : 0, steps_.part_dtype());
     const QuerySide queries{x_.q, x_.d_o, result.lse, s_.scratch("delta", steps_.rows())};
     dq_ = sums_of(s_, x_.dq, "dq_sums");
     keys.start();
@@ -95,16 +102,17 @@ class RingGradients {
       if (i > 0) gradients.hop();
       wait_if_exposed(s_, layer_);
       // The circulating sums may not have arrived yet: the gradients are computed apart from them.
-      if (i == 0) begin_gradients(i, gradients.held(), queries, block, keys.pair(i));
+      if (i == 0) begin_gradients(i, gradients.held(), queries, block, keys);
       if (i > 0 && steps_.is_visible(keys.pair(i))) {
-        begin_gradients(i, block_gradients, queries, block, keys.pair(i));
-        add(s_, gradients.held(), block_gradients);
+        const Slice part = block_gradients.part(0, gradients.held().count);
+        begin_gradients(i, part, queries, block, keys);
+        add(s_, gradients.held(), part);
       }
       wait_if_exposed(s_, layer_);
     }
     gradients.hop();
     wait_if_exposed(s_, layer_);
-    set_gradients(s_, x_, {dq_, block_in(gradients.held(), share_)});
+    set_gradients(s_, x_, {dq_, keys.block_of(0, gradients.held())});
   }
 
  private:
@@ -118,13 +126,12 @@ class RingGradients {
   /// Adds the gradients of the block of hop i to dq, which hop 0 sets, and sets `into` to dk | dv
   /// of the block.
   void begin_gradients(int i, const Slice& into, const QuerySide& queries, const RingBlock& block,
-                       RankPair pair) {
-    steps_.begin_gradients(i == 0, dq_, block_in(into, share_), queries, block, pair);
+                       const KeyRing& keys) {
+    steps_.begin_gradients(i == 0, dq_, keys.block_of(i, into), queries, block, keys.pair(i));
   }
 
   Schedule& s_;
   const Layer& layer_;
-  const LayerShape& share_;
   const LayerTensors& x_;
   SoftmaxSteps& steps_;
   Slice dq_;  // f32 sums
@@ -138,7 +145,7 @@ class RingSoftmax {
         layer_(layer),
         x_(x),
         steps_(s, layer, layout),
-        keys_(s, layer, x),
+        keys_(s, layer, x, steps_),
         result_(s.ranks() == 1 ? steps_.result_of_one_block(x.o) : steps_.result(x.o)) {}
 
   void forward() { ring_forward(s_, layer_, x_, steps_, keys_, result_); }
@@ -153,19 +160,22 @@ class RingSoftmax {
   PartialOutput result_;
 };
 
-/// Cost of the hops of keys and values in one pass.
-inline Cost key_ring_cost(const Layer& layer, int ranks) {
-  return {(ranks - 1) * key_value_elements(layer.share) * bytes_of(layer.dtype), ranks - 1};
+/// Cost of the hops of keys and values in one pass. The block of the next rank is the only one that
+/// a rank does not send.
+inline Cost key_ring_cost(const Layer& layer, int ranks, Layout layout) {
+  const Cut cut = cut_of(layer, layout, ranks);
+  return {(cut.sequence() - cut.least()) * key_value_row(layer.share) * bytes_of(layer.dtype), ranks - 1};
 }
 
 /// Cost of Ring Attention's passes. Blocks make P-1 hops in each pass; gradients make P, one behind
 /// the blocks.
-inline Cost ring_softmax_cost(const Layer& layer, int ranks) {
+inline Cost ring_softmax_cost(const Layer& layer, int ranks, Layout layout) {
   if (ranks == 1) return {};
-  const Cost blocks = key_ring_cost(layer, ranks);
+  const Cost blocks = key_ring_cost(layer, ranks, layout);
   if (layer.pass == Pass::forward) return blocks;
   Cost cost = layer.pass == Pass::both ? blocks : Cost{};
-  cost.sent_bytes += blocks.sent_bytes + ranks * key_value_elements(layer.share) * bytes_of(Dtype::f32);
+  cost.sent_bytes += blocks.sent_bytes + cut_of(layer, layout, ranks).sequence() *
+                                             key_value_row(layer.share) * bytes_of(Dtype::f32);
   cost.hops += layer.mode == Mode::exposed ? ranks + 1 : ranks;
   return cost;
 }

@@ -49,11 +49,25 @@ class SoftmaxSteps {
   using Source = std::source_location;
 
   SoftmaxSteps(Schedule& schedule, const Layer& layer, Layout layout)
-      : schedule_(schedule), layer_(layer), layout_(layout), mask_(layer.mask.within(layer.starts)) {}
+      : schedule_(schedule),
+        layer_(layer),
+        cut_(cut_of(layer, layout, schedule.ranks())),
+        mask_(layer.mask.within(layer.starts)) {}
 
-  /// Number of elements of lse of one rank's queries.
+  /// The sizes of the share of a rank.
+  LayerShape share_of(int rank) const {
+    LayerShape share = layer_.share;
+    share.tokens = cut_.share(rank);
+    return share;
+  }
+
+  /// Number of elements of the keys and values of a rank, and of the rank that has most.
+  std::int64_t keys_and_values(int rank) const { return key_value_elements(share_of(rank)); }
+  std::int64_t most_keys_and_values() const { return cut_.tokens * key_value_row(layer_.share); }
+
+  /// Number of elements of lse of this rank's queries.
   std::int64_t rows() const { return layer_.share.tokens * layer_.share.heads; }
-  /// Number of elements of out of one rank's queries.
+  /// Number of elements of out of this rank's queries.
   std::int64_t values() const { return rows() * layer_.share.d_v; }
 
   /// The type of the result of one block before it is merged or added. Our own kernels give the f32
@@ -80,14 +94,13 @@ class SoftmaxSteps {
   /// Sizes of attention between two ranks: all queries of one over the keys of the other.
   SoftmaxShape shape(RankPair pair) const {
     const LayerShape& share = layer_.share;
-    const Cut cut{layout_, schedule_.ranks(), share.tokens};
-    return {share.tokens,
-            share.tokens,
+    return {cut_.share(pair.queries),
+            cut_.share(pair.keys),
             share.heads,
             share.d_k,
             share.d_v,
-            cut.positions(pair.queries),
-            cut.positions(pair.keys),
+            cut_.positions(pair.queries),
+            cut_.positions(pair.keys),
             layer_.dtype,
             share.kv_heads,
             share.latent,
@@ -109,6 +122,7 @@ class SoftmaxSteps {
   /// padding.
   std::int64_t seeing(RankPair pair) const {
     const SoftmaxShape all = shape(pair);
+    if (all.k_tokens == 0) return 0;
     const std::int64_t first = mask_.first_query(all.k_positions.at(0));
     return all.q_tokens - all.q_positions.visible(first - 1, all.q_tokens);
   }
@@ -121,6 +135,7 @@ class SoftmaxSteps {
   /// Sets `result` to the attention of queries `q`, the last ones of their rank, over `block`.
   void attend(const PartialOutput& result, const Slice& q, const RingBlock& block, RankPair pair,
               Source source = Source::current()) {
+    if (q.empty()) return;
     const std::int64_t queries = q.count / (layer_.share.heads * layer_.share.d_k);
     SoftmaxShape sizes = shape(pair, queries);
     sizes.out_dtype = result.out.dtype;
@@ -140,6 +155,7 @@ class SoftmaxSteps {
 
   /// Sets `delta` of a rank's own queries to rowsum(d_o (.) out).
   void set_delta(const Slice& delta, const Slice& d_o, const Slice& out, Source source = Source::current()) {
+    if (delta.empty()) return;
     const int rank = schedule_.rank();
     SoftmaxShape sizes = shape({rank, rank});
     sizes.out_dtype = out.dtype;
@@ -178,6 +194,7 @@ class SoftmaxSteps {
 
   void record_gradients(const GradientMemory& into, const QuerySide& queries, const RingBlock& block,
                         RankPair pair, Source source) {
+    if (queries.q.empty()) return;
     record<SoftmaxBlockGradients>(schedule_,
                                   {shape(pair, queries.lse.count / layer_.share.heads),
                                    {into.dq.dtype, into.sets_dq},
@@ -194,7 +211,7 @@ class SoftmaxSteps {
 
   Schedule& schedule_;
   const Layer& layer_;
-  Layout layout_;
+  Cut cut_;
   Mask mask_;  // with the layer's documents
 };
 
@@ -252,7 +269,7 @@ inline int hops_if_seen(const Layer& layer, int hops) {
 /// can.
 inline Refusal unsupported_softmax(const Layer& layer, Layout layout) {
   if (layer.share.gate != GateKind::none) return "softmax attention has no gates";
-  if (layout == zigzag && layer.share.tokens % 2 != 0)
+  if (layout == zigzag && layer.shares.are_equal() && layer.share.tokens % 2 != 0)
     return "zigzag gives each rank two equal pieces, and " + std::to_string(layer.share.tokens) +
            " tokens a rank are odd";
   return unsupported_in_a_ring(layer);
@@ -261,12 +278,13 @@ inline Refusal unsupported_softmax(const Layer& layer, Layout layout) {
 /// Registers a method of softmax attention that runs every layer with `layout`, which `build` gets.
 template <class Build, class Claim>
 RegisteredMethod softmax_method(const std::string& name, const std::string& summary, Layout layout,
-                                const Build& build, const Claim& claim) {
+                                const Build& build, const Claim& claim, bool shares_unequally = false) {
   return RegisteredMethod({
       .name = name,
       .summary = summary,
       .attention = Attention::softmax,
       .packs = true,
+      .shares_unequally = shares_unequally,
       .build = [=](Schedule& s, const Layer& layer, const LayerTensors& x) { build(s, layer, x, layout); },
       .claim = claim,
       .unsupported = [=](const Layer& layer, int) { return unsupported_softmax(layer, layout); },

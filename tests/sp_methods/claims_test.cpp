@@ -7,6 +7,7 @@
 
 #include <array>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,8 +28,9 @@ std::string text(const SpMethod& method, const Layer& layer, const Split& split)
   return fmt::format("{} {} {} {} {} {}{} groups {} scan '{}' on {} ranks, {} a node", method.name,
                      to_string(layer.pass), to_string(layer.mode), to_string(layer.mask),
                      fmt::format("{} {}", to_string(layer.rule), to_string(layer.share.gate)),
-                     to_string(layer.dtype), layer.share.latent ? " latent" : "", layer.groups, layer.scan,
-                     split.ranks, split.ranks_per_node);
+                     fmt::format("{} shares {}", to_string(layer.dtype), to_string(layer.shares)),
+                     layer.share.latent ? " latent" : "", layer.groups, layer.scan, split.ranks,
+                     split.ranks_per_node);
 }
 
 bool takes(const SpMethod& method, const Layer& layer, int ranks) {
@@ -154,6 +156,36 @@ TEST_P(EveryClaim, OfAConvolutionIsWhatIsCounted) {
             << "no claim: " << text(*GetParam(), layer, {.ranks = ranks});
       }
     }
+}
+
+/// Shares of 130 tokens, of fewer than there are ranks, and given ones that end with an empty one.
+TEST_P(EveryClaim, OfUnequalSharesIsWhatIsCounted) {
+  if (!GetParam()->shares_unequally) GTEST_SKIP() << "has equal shares";
+  for (int ranks = 1; ranks <= most_ranks; ++ranks)
+    for (Layer layer : layers_of(*GetParam())) {
+      if (layer.groups > 1 || (layer.mask.has_window() && layer.mask.window > 60)) continue;
+      std::vector<Shares> all{{ShareRule::even, 130}, {ShareRule::last, 130}, {ShareRule::even, 5}};
+      std::vector<std::int64_t> given(ranks, 3);
+      given.back() = ranks > 1 ? 0 : 3;
+      given.front() = 50;
+      all.push_back({ShareRule::given, std::reduce(given.begin(), given.end()), given});
+      for (const Shares& shares : all) {
+        layer.shares = shares;
+        layer.mask.end = shares.sequence;
+        layer.share.tokens = cut_of(layer, GetParam()->layout, ranks).tokens;
+        EXPECT_TRUE(compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3}))
+            << "no claim: " << text(*GetParam(), layer, {.ranks = ranks});
+      }
+    }
+}
+
+/// Ten tokens of one head with d_k = d_v = 1 on 4 ranks: all rows but the two of one rank, and
+/// backward all gradients too.
+TEST(Claims, ARingOfUnequalSharesSendsAllBlocksButOne) {
+  Layer layer{.share = {3, 1, 1, 1, 1, GateKind::none}, .shares = {ShareRule::even, 10}};
+  EXPECT_EQ(find_method("ring_attention_softmax").claim(layer, {.ranks = 4}), (Cost{64, 3}));
+  layer.pass = Pass::backward;
+  EXPECT_EQ(find_method("ring_attention_softmax").claim(layer, {.ranks = 4}), (Cost{144, 4}));
 }
 
 /// Three rows of q, k and v in the tensors' type, or their gradients in f32, beside a state.

@@ -60,9 +60,9 @@ class EveryMethod : public testing::Test {
     }
     executor.prepare(schedules);
     for (int round = 0; round < 2; ++round) {  // each with inputs of its own
-      const LayerOracle& oracle =
-          oracle_of({method->attention, layer.share, ranks, problem_.is_alone(), gates, seed + round,
-                     layer.dtype, layer.rule, layer.starts, layer.segmented, layer.mask, layer.states});
+      const LayerOracle& oracle = oracle_of({method->attention, layer.share, ranks, problem_.is_alone(),
+                                             gates, seed + round, layer.dtype, layer.rule, layer.starts,
+                                             layer.segmented, layer.mask, layer.states, layer.shares});
       write_layer(executor, schedules, *method, oracle);
       executor.synchronise();
       executor.run();
@@ -92,6 +92,7 @@ std::vector<Problem> problems(const std::string& executor) {
       add_packed(all, *method, ranks);
       add_masks(all, *method, ranks);
       add_padded(all, *method, ranks);
+      add_unequal(all, *method, ranks);
       add_convolutions(all, *method, ranks);
       if (ranks != 3) add_batch(all, *method, ranks);
     }

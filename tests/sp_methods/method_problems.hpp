@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ struct Problem {
                layer.segmented ? "/segmented" : "") +
            (layer.starts.empty() ? "" : fmt::format("/starts:{}", fmt::join(layer.starts, "-"))) +
            (s.latent ? "/latent/" : "/") + to_string(layer.dtype) +
+           (layer.shares.are_equal()
+                ? ""
+                : fmt::format("/shares:{}/of:{}", to_string(layer.shares), layer.shares.sequence)) +
            (layer.mask == Mask{} ? "" : fmt::format("/mask:{}/to:{}", to_string(layer.mask), layer.mask.end));
   }
 };
@@ -278,6 +282,45 @@ inline void add_padded(std::vector<Problem>& all, const SpMethod& method, int ra
         const LayerShape share{tokens, 4, 4, 6, 4, is_linear ? GateKind::vector : GateKind::none};
         all.push_back(
             {&method, {.share = share, .pass = pass, .mask = {mask.kind, sequence, mask.window}}, ranks});
+      }
+}
+
+/// Unequal shares of 19 tokens, and of 3 and 1, which some ranks have none of; given ones that are
+/// empty at the start, in the middle and at the end. Documents start within shares and at their
+/// ends, and of some a rank has no token.
+inline void add_unequal(std::vector<Problem>& all, const SpMethod& method, int ranks) {
+  if (!method.shares_unequally) return;
+  const bool is_linear = method.attention == Attention::linear;
+  std::vector<Shares> cuts;
+  for (const std::int64_t sequence : {19, 3, 1})
+    for (const ShareRule rule : {ShareRule::even, ShareRule::last}) cuts.push_back({rule, sequence});
+  for (std::vector<std::int64_t> given : {std::vector<std::int64_t>{0, 9, 0, 10}, {9, 1, 9, 0}}) {
+    given.resize(ranks);
+    cuts.push_back({ShareRule::given, std::reduce(given.begin(), given.end()), given});
+  }
+  for (const Shares& shares : cuts)
+    for (const Mask& mask : {Mask{}, Mask{MaskKind::full}, Mask{.window = 5}})
+      for (const Pass pass : {Pass::forward, Pass::backward, Pass::both}) {
+        if (shares.sequence == 0 || (is_linear && !(mask == Mask{}))) continue;
+        Layer layer{.share = {0, 4, 4, 6, 4, is_linear ? GateKind::vector : GateKind::none},
+                    .shares = shares,
+                    .pass = pass,
+                    .mask = {mask.kind, shares.sequence, mask.window}};
+        layer.share.tokens = cut_of(layer, method.layout, ranks).tokens;
+        all.push_back({&method, layer, ranks});
+        all.back().layer.mode = Mode(all.size() % 2 == 0);  // overlapped or exposed
+        if (shares.sequence == 1) continue;
+        all.push_back({&method, layer, ranks});
+        all.back().layer.starts = shares.sequence == 3 ? std::vector<std::int64_t>{0, 1, 2}
+                                                       : std::vector<std::int64_t>{0, 4, 5, 10};
+        std::erase_if(all.back().layer.starts, [&](auto start) { return start >= shares.sequence; });
+        if (!is_linear) continue;
+        all.push_back({&method, layer, ranks});
+        all.back().layer.share.conv = method.convolves ? 4 : 0;
+        all.push_back({&method, layer, ranks});
+        all.back().layer.segmented = true;
+        all.push_back({&method, layer, ranks});
+        all.back().layer.mode = Mode::compute_only;
       }
 }
 

@@ -51,7 +51,10 @@ void pass_states(const Out& out, const GlaHead& in, Index place, const StatePass
   Eigen::ArrayXd from_edge = Eigen::ArrayXd::Zero(shape.d_k);
   Eigen::ArrayXd gate(shape.d_k);
   Eigen::Map<Eigen::ArrayXXf> decays(out.decays + place * chunks * shape.d_k, shape.d_k, chunks);
-  matrix_at(out.states, place * chunks + (forward ? 0 : chunks - 1), shape.d_k, shape.d_v).setZero();
+  if (chunks == 0)  // a rank without tokens adds nothing
+    matrix_at(out.map_state, place, shape.d_k, shape.d_v).setZero();
+  else
+    matrix_at(out.states, place * chunks + (forward ? 0 : chunks - 1), shape.d_k, shape.d_v).setZero();
   bool is_cut = false;  // a document starts between the rank's edge and here
   const auto outer_decay = [&]() -> Eigen::ArrayXf {
     return is_cut ? Eigen::ArrayXf::Zero(shape.d_k) : decay_of(from_edge);

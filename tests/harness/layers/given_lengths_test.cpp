@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/layers/documents.hpp"
+#include "harness/layers/given_lengths.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 std::string refusal(const std::vector<std::string>& words) {
   try {
-    document_lengths(words);
+    given_lengths("--documents", words);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -32,11 +32,11 @@ std::string file_with(const std::string& text) {
 }
 
 TEST(DocumentLengths, AreNumbersWithOrWithoutAUnit) {
-  EXPECT_THAT(document_lengths({"37", "51", "0", "1", "2K"}), ElementsAre(37, 51, 0, 1, 2048));
+  EXPECT_THAT(given_lengths("--documents", {"37", "51", "0", "1", "2K"}), ElementsAre(37, 51, 0, 1, 2048));
 }
 
 TEST(DocumentLengths, StandInAFileOneALine) {
-  EXPECT_THAT(document_lengths({file_with("# of a batch\n37\n\n 51 # the second\n40")}),
+  EXPECT_THAT(given_lengths("--documents", {file_with("# of a batch\n37\n\n 51 # the second\n40")}),
               ElementsAre(37, 51, 40));
 }
 
