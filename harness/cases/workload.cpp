@@ -6,10 +6,25 @@
 
 namespace baton {
 
+namespace {
+
+bool is_choice(const AxisValue& one) {
+  return one.parts == in_name && (one.key == "scan" || one.key == "shares");
+}
+
+}  // namespace
+
 std::string Workload::variant_name() const {
   std::string words;
   for (const AxisValue& one : axes())
-    if (one.parts == in_name && one.key != "name" && one.key != "scan") words += one.text();
+    if (one.parts == in_name && one.key != "name" && !is_choice(one)) words += one.text();
+  return words;
+}
+
+std::string Workload::choices() const {
+  std::string words;
+  for (const AxisValue& one : axes())
+    if (is_choice(one)) words += (words.empty() ? "" : ", ") + std::get<std::string>(one.value);
   return words;
 }
 

@@ -94,6 +94,7 @@ class OperatorWorkload : public Workload {
   Layer layer_;
   LayerDraw draw_;
   std::string scan_;
+  double padding_ = 0;        // tokens of padding over those of the sequence
   double visible_pairs_ = 0;  // where they depend on the number of ranks, which it then has
 };
 
@@ -115,6 +116,9 @@ std::shared_ptr<const Workload> OperatorWorkload::sized(int ranks) const {
                               ? Cut::padded(method_.layout, ranks, layer_.mask.end).tokens
                               : cut_of(layer_, method_.layout, ranks).tokens;
   auto sized = std::make_shared<OperatorWorkload>(method_, padded, draw_);
+  if (has_sequence() && layer_.shares.are_equal())
+    sized->padding_ =
+        static_cast<double>(padded.share.tokens * ranks) / static_cast<double>(layer_.mask.end) - 1;
   if (has_some_pairs()) sized->visible_pairs_ = sized->problem(ranks, 0).visible_pairs();
   return sized;
 }
@@ -271,9 +275,11 @@ AxisValues OperatorWorkload::axes() const {
     if (has_sequence() && one.key == "tokens") one.parts = in_record_alone;
     all.add(one);
   }
+  if (has_sequence()) all.add({"padding", padding_, in_record_alone});
   if (visible_pairs_ > 0) all.add({"visible_pairs", visible_pairs_, in_record_alone});
   all.add({{"sequence", has_sequence() ? layer_.mask.end : 0},
-           {"shares", to_string(layer_.shares), in_name, "shares:" + to_string(layer_.shares)},
+           {"shares", to_string(layer_.shares), layer_.shares.are_equal() ? in_record_alone : in_name,
+            "shares:" + to_string(layer_.shares)},
            {"mask", to_string(layer_.mask)},
            {"groups", layer_.groups},
            {"dtype", to_string(layer_.dtype)},

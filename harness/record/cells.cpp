@@ -60,10 +60,8 @@ std::string size_of(const Case& c) {
 }
 
 std::string row_name(const Case& c) {
-  for (const AxisValue& one : c.workload->axes())
-    if (one.key == "scan" && (one.parts & in_name) != 0)
-      return fmt::format("{} ({})", c.workload->name(), std::get<std::string>(one.value));
-  return c.workload->name();
+  const std::string choices = c.workload->choices();
+  return c.workload->name() + (choices.empty() ? "" : " (" + choices + ")");
 }
 
 std::string with_interval(const Ratio& ratio) {

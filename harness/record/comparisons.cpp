@@ -24,8 +24,7 @@ bool have_like_exchanges(const Case& one, const Case& other) {
 std::string title_of(const Case& one) {
   std::string title = one.workload->name();
   if (one.workload->variant() != Variant::whole) title += " " + one.workload->variant_name();
-  for (const AxisValue& axis : one.workload->axes())  // a scan that was asked for
-    if (axis.key == "scan" && axis.parts == in_name && !scan_of(one).empty()) title += " by " + scan_of(one);
+  if (const std::string choices = one.workload->choices(); !choices.empty()) title += " by " + choices;
   if (!one.workload->cuts_blocks()) return title;
   return title + (one.blocks == auto_blocks ? ", auto blocks" : ", " + quantity(one.blocks, "block"));
 }

@@ -70,10 +70,6 @@ void add_case(Result& result, const Case& bench_case, int warmup, int rounds) {
   axes.add({"warmup", warmup, is_measured ? in_contest : in_record_alone});
   axes.add({"rounds", rounds, is_measured ? in_contest : in_record_alone});
   for (const AxisValue& axis : axes) result.set(axis.key, json_of(axis));
-  if (const std::int64_t sequence = axes.whole("sequence"); sequence > 0)
-    result.set(
-        "padding",
-        static_cast<double>(axes.whole("tokens") * bench_case.ranks) / static_cast<double>(sequence) - 1);
   result.set("case", bench_case.key());
   result.set("contest", axes.folded(in_contest));
   result.set("implementation", "schedule");

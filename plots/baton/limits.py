@@ -39,7 +39,8 @@ def least_time(record):
     if not peak or "flops_per_token" not in record:
         return None
     exchanges = record.get("mode") != "compute_only" and record.get("line", "full") == "full"
-    tokens = record["tokens"] / (1 + schema.value(record, "padding"))
+    all_tokens = schema.value(record, "sequence")
+    tokens = all_tokens / record["ranks"] if all_tokens else record["tokens"]
     sequence = tokens * (record["ranks"] if exchanges else 1)
     pairs = 2 * record["visible_pairs"] / record["ranks"] if "visible_pairs" in record else tokens * sequence
     flops = tokens * record["flops_per_token"] + pairs * record["flops_per_pair"]

@@ -34,7 +34,7 @@ DELTA_RULE = ("gdn", "kda", "deltanet", "rwkv7")  # whose maps have matrices
 # What records that compete share: `axes` is the bench's text of their axes, which names neither the machine nor where on it ranks lie.
 Group = collections.namedtuple("Group", "axes topology host machine ranks_per_node placement")
 # In what records of one group differ; `mode` and `scan` are empty for exchanges.
-Rival = collections.namedtuple("Rival", "name executor implementation mode scan blocks")
+Rival = collections.namedtuple("Rival", "name executor implementation mode scan shares blocks")
 
 
 def load(paths, *benches):
@@ -118,7 +118,7 @@ def machine_of(record):
 def rival(record):
     """Returns the Rival of a record."""
     return Rival(record["name"], record["executor"], record["implementation"], record.get("mode", ""), record.get("scan", ""),
-                 str(record.get("blocks_asked", record["blocks"])))
+                 schema.value(record, "shares"), str(record.get("blocks_asked", record["blocks"])))
 
 
 def newest(records):

@@ -119,6 +119,7 @@ class Comparison:
         alike = [other for other in others if other.name == name.name]
         parts = [name.implementation] * (name.implementation not in ("schedule", name.name))
         parts += [name.scan] * (len({other.scan for other in alike if other.scan}) > 1 and bool(name.scan))
+        parts += [name.shares] * (name.shares != schema.FIELDS["shares"]["absent"])
         parts += [f"K={name.blocks}"] * (name.blocks != AUTO and len({other.blocks for other in alike}) > 1)
         where = f" on {name.executor}" if len({other.executor for other in others}) > 1 else ""
         return f"{name.name} ({', '.join(parts)}){where}" if parts else f"{name.name}{where}"
@@ -126,7 +127,7 @@ class Comparison:
     def beside(self, row, mode):
         """The timed row of the same method in another mode, or None."""
         same = [other for other in self.rows if other.is_timed and other.name.mode == mode
-                and (other.name.name, other.name.executor) == (row.name.name, row.name.executor)
+                and (other.name.name, other.name.executor, other.name.shares) == (row.name.name, row.name.executor, row.name.shares)
                 and other.name.scan in (row.name.scan, "")]
         return min(same, key=lambda other: (other.name.blocks != row.name.blocks, other.name.blocks != AUTO),
                    default=None)
