@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -100,7 +101,17 @@ struct Operands {
   Slice into;
   /// The number of blocks that the state is cut into, if the collective cuts it.
   int blocks = 1;
+  /// Number of elements of each rank's part of `own` and of `into`, in rank order; empty if parts
+  /// are equal.
+  std::vector<std::int64_t> own_counts = {}, into_counts = {};
 };
+
+/// The part of a rank, of `ranks`, in a slice whose parts have `counts` elements; an equal one if
+/// there are no counts.
+inline Slice part_of(const Slice& all, const std::vector<std::int64_t>& counts, int rank, int ranks) {
+  if (counts.empty()) return all.block(rank, ranks);
+  return all.part(std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0}), counts[rank]);
+}
 
 /// Cost of a collective, as claimed by its author or counted from its schedules.
 struct Cost {

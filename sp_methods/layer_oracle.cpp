@@ -64,9 +64,9 @@ void LayerOracle::solve_head(std::int64_t head, std::int64_t first_token, std::i
 
 std::vector<float> LayerOracle::input(const std::string& name, const Positions& positions,
                                       std::int64_t tokens) const {
-  if (name == "prefix") return prefixes(positions, tokens);
+  if (name == "prefix") return prefixes(positions);
   if (name == "map_matrix") return matrices(positions, tokens);
-  if (name.starts_with(halo_prefix)) return halos(name.substr(halo_prefix.size()), positions, tokens);
+  if (name.starts_with(halo_prefix)) return halos(name.substr(halo_prefix.size()), positions);
   const bool is_single = LayerProblem::is_state(name) || name == "conv_w";  // without tokens
   std::vector<float> rows((is_single ? 1 : tokens) * problem().row(name));
   fill(name, is_single ? Positions::run(0, 1) : positions, 0, rows);
@@ -158,12 +158,11 @@ double LayerOracle::norm_of_terms(const std::string& name, std::int64_t head) co
 }
 
 /// The rows before each run of these tokens, as passes/convolution.hpp has them.
-std::vector<float> LayerOracle::halos(const std::string& name, const Positions& positions,
-                                      std::int64_t tokens) const {
+std::vector<float> LayerOracle::halos(const std::string& name, const Positions& positions) const {
   const std::int64_t rows = problem().share.conv - 1;
   std::vector<float> all;
   for (const std::int64_t first : {positions.first, positions.second}) {
-    if (first == positions.second && positions.split == tokens) break;
+    if (first == positions.second && positions.is_run()) break;
     const std::int64_t lacking = std::clamp<std::int64_t>(rows - first, 0, rows) * problem().row(name);
     std::vector<float> part(rows * problem().row(name));
     inputs_.fill(name, Positions::run(std::max<std::int64_t>(0, first - rows), rows), 0,
@@ -212,9 +211,9 @@ void LayerOracle::add_weights(std::map<std::int64_t, Tensor>& sums, std::int64_t
   }
 }
 
-std::vector<float> LayerOracle::prefixes(const Positions& positions, std::int64_t tokens) const {
+std::vector<float> LayerOracle::prefixes(const Positions& positions) const {
   std::vector<float> all = state_before(positions.first);
-  if (positions.split == tokens) return all;
+  if (positions.is_run()) return all;
   const std::vector<float>& second = state_before(positions.second);
   all.insert(all.end(), second.begin(), second.end());
   return all;
@@ -240,7 +239,7 @@ const std::vector<float>& LayerOracle::state_before(std::int64_t token) const {
 
 std::vector<float> LayerOracle::matrices(const Positions& positions, std::int64_t tokens) const {
   std::vector<float> all = matrices_of_run(positions.first, positions.split);
-  if (positions.split == tokens) return all;
+  if (positions.is_run()) return all;
   const std::vector<float> second = matrices_of_run(positions.second, tokens - positions.split);
   all.insert(all.end(), second.begin(), second.end());
   return all;

@@ -118,10 +118,10 @@ class LayerOracle {
   std::vector<double> gathered(const std::map<std::int64_t, Tensor>& heads, std::int64_t width,
                                const Positions& positions, std::int64_t tokens) const;
   const Results& squares_of_terms() const;
-  std::vector<float> halos(const std::string& name, const Positions& positions, std::int64_t tokens) const;
+  std::vector<float> halos(const std::string& name, const Positions& positions) const;
   void add_weights(std::map<std::int64_t, Tensor>& sums, std::int64_t head, std::int64_t first,
                    std::int64_t tokens) const;
-  std::vector<float> prefixes(const Positions& positions, std::int64_t tokens) const;
+  std::vector<float> prefixes(const Positions& positions) const;
   std::vector<float> matrices(const Positions& positions, std::int64_t tokens) const;
   std::vector<float> matrices_of_run(std::int64_t first, std::int64_t tokens) const;
   const std::vector<float>& state_before(std::int64_t token) const;

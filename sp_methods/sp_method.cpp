@@ -144,8 +144,8 @@ Refusal refuse_shares(const Layer& layer, const SpMethod& method, int ranks) {
   if (shares.rule == ShareRule::given && std::ssize(shares.given) != ranks)
     return "shares are given for " + std::to_string(shares.given.size()) + " ranks";
   const bool is_on_gpus = layer.dtype == Dtype::bf16 && method.attention == Attention::linear;
-  if (is_on_gpus && cut_of(layer, method.layout, ranks).least() == 0)
-    return "on GPUs the map of a rank without tokens is not made";
+  if (is_on_gpus && cut_of(layer, method.layout, ranks).has_empty_piece())
+    return "on GPUs the map of a rank's piece without tokens is not made";
   return {};
 }
 
@@ -234,7 +234,7 @@ LayerTensors LayerTensors::rows(std::int64_t first, std::int64_t count, std::int
   LayerTensors part;
   for (const TensorKind& kind : kinds) {
     const Slice& tensor = this->*kind.slice;
-    const std::int64_t row = tensor.count / all;
+    const std::int64_t row = all == 0 ? 0 : tensor.count / all;
     part.*kind.slice = kind.is_weight() ? tensor : tensor.part(first * row, count * row);
   }
   return part;

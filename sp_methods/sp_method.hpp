@@ -267,7 +267,8 @@ struct SpMethod {
   std::function<Positions(int rank, int ranks, std::int64_t tokens)> positions = nullptr;
   /// The part that a rank has of the tensors that the forward pass keeps: `out`, `lse`, and those
   /// under `kept_prefix`. It is the rank's own share if this is null.
-  std::function<TensorPart(int rank, int ranks, const LayerShape& share)> kept = nullptr;
+  std::function<TensorPart(int rank, int ranks, const LayerShape& share, const Shares& shares)> kept =
+      nullptr;
   /// False if the last bits of its results may differ between rounds.
   bool is_deterministic = true;
 };

@@ -18,9 +18,9 @@ void direct_all_gather(Schedule& s, const Operands& x) {
   for (int i = 1; i < P; ++i) {
     const int to = (r + i) % P, from = (r - i + P) % P;
     s.send(to, own);
-    s.recv(x.into.block(from, P, own.count), from);
+    s.recv(part_of(x.into, x.into_counts, from, P), from);
   }
-  s.copy(x.into.block(r, P, own.count), own);
+  s.copy(part_of(x.into, x.into_counts, r, P), own);
 }
 
 std::optional<Claim> claim(const Shape& shape, const Split& split) {

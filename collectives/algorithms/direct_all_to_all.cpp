@@ -22,10 +22,10 @@ void direct_all_to_all(Schedule& s, const Operands& x) {
   const Slice own = x.own.packed();
   for (int i = 1; i < P; ++i) {
     const int to = (r + i) % P, from = (r - i + P) % P;
-    s.send(to, own.block(to, P));
-    s.recv(x.into.block(from, P), from);
+    s.send(to, part_of(own, x.own_counts, to, P));
+    s.recv(part_of(x.into, x.into_counts, from, P), from);
   }
-  s.copy(x.into.block(r, P), own.block(r, P));
+  s.copy(part_of(x.into, x.into_counts, r, P), part_of(own, x.own_counts, r, P));
 }
 
 void pairwise_all_to_all(Schedule& s, const Operands& x) {

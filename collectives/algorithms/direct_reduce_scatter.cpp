@@ -17,10 +17,10 @@ void direct_reduce_scatter(Schedule& s, const Operands& x) {
   const Slice own = x.own.packed();
   const Slice arrived = s.scratch("arrived", (P - 1) * x.into.count);
   for (int i = 1; i < P; ++i) {
-    s.send((r + i) % P, own.block((r + i) % P, P));
+    s.send((r + i) % P, part_of(own, x.own_counts, (r + i) % P, P));
     s.recv(arrived.block(i - 1, P - 1), (r - i + P) % P);
   }
-  const Slice mine = own.block(r, P);
+  const Slice mine = part_of(own, x.own_counts, r, P);
   for (int i = 1; i < P; ++i) s.add(x.into, i == 1 ? mine : x.into, arrived.block(i - 1, P - 1));
   if (P == 1) s.copy(x.into, own);
 }

@@ -16,7 +16,7 @@ void ring_all_gather(Schedule& s, const Operands& x) {
   const int P = s.ranks(), r = s.rank();
   const int next = (r + 1) % P, before = (r - 1 + P) % P;
   const Slice own = x.own.packed();
-  const auto block = [&](int i) { return x.into.block((r - i + P) % P, P, own.count); };
+  const auto block = [&](int i) { return part_of(x.into, x.into_counts, (r - i + P) % P, P); };
   for (int i = 0; i < P - 1; ++i) {
     s.send(next, i == 0 ? own : block(i));
     s.recv(block(i + 1), before);

@@ -8,6 +8,8 @@
 // Cost: P-1 blocks sent a rank, P-1 hops; only neighbours talk. It is ring_all_gather run backwards
 // in time.
 // Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009.
+#include <algorithm>
+
 #include "collectives/collective.hpp"
 
 namespace baton {
@@ -17,12 +19,13 @@ void ring_reduce_scatter(Schedule& s, const Operands& x) {
   const int P = s.ranks(), r = s.rank();
   const int next = (r + 1) % P, before = (r - 1 + P) % P;
   const Slice own = x.own.packed();
-  const auto block = [&](int i) { return own.block((r - i - 1 + P) % P, P); };
+  const auto block = [&](int i) { return part_of(own, x.own_counts, (r - i - 1 + P) % P, P); };
+  const auto most = x.own_counts.empty() ? x.into.count : *std::ranges::max_element(x.own_counts);
   // Two slots take turns: the next sum may arrive while the one before leaves.
-  const Slice slots = s.scratch("sums", P > 2 ? 2 * x.into.count : 0);
+  const Slice slots = s.scratch("sums", P > 2 ? 2 * most : 0);
   Slice sum = block(0);
   for (int i = 1; i < P; ++i) {
-    const Slice arriving = i == P - 1 ? x.into : slots.block(i % 2, 2);
+    const Slice arriving = i == P - 1 ? x.into : slots.part(i % 2 * most, block(i).count);
     s.send(next, sum);
     s.recv(arriving, before);
     s.add(arriving, arriving, block(i));

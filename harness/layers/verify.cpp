@@ -117,7 +117,7 @@ Input input_of(const std::string& name, const SpMethod& method, int rank, const 
   const bool is_gathered = name.starts_with(kept_prefix) || name == "dconv_w";
   const std::string known = name.starts_with(kept_prefix) ? name.substr(kept_prefix.size()) : name;
   if (method.kept && (is_gathered || name == "out" || name == "lse"))
-    return {known, method.kept(rank, problem.ranks, share)};
+    return {known, method.kept(rank, problem.ranks, share, problem.shares)};
   return {
       known,
       {positions_of(method, rank, problem.ranks, share.tokens, problem.shares),

@@ -22,6 +22,8 @@ struct Positions {
 
   /// Positions of `count` tokens that are one run of the sequence.
   static Positions run(std::int64_t first, std::int64_t count) { return {first, 0, count}; }
+  /// True if all tokens are one run, false if there are two, of which the second may be empty.
+  bool is_run() const { return second == 0; }
 
   /// The global position of local token t.
   std::int64_t at(std::int64_t t) const {
@@ -204,6 +206,9 @@ struct Cut {
         all[place(rank, i)] = {rank, i == 0 ? 0 : piece(rank, 0), piece(rank, i)};
     return all;
   }
+
+  /// True if a rank's piece has no token, if they are not strided.
+  bool has_empty_piece() const { return std::ranges::count(runs(), 0, &Run::count) > 0; }
 
   /// The positions of the tokens of `rank`.
   Positions positions(std::int64_t rank) const {

@@ -22,13 +22,15 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .summary = summary,
       .attention = Attention::softmax,
       .packs = true,
+      .shares_unequally = true,
       .build =
           [&names, layout](Schedule& s, const Layer& layer, const LayerTensors& x) {
             GatheredSoftmax method(s, layer, x, layout, names);
             run_passes(s, layer, method);
           },
-      .claim = [&names](const Layer& layer,
-                        const Split& split) { return gathered_softmax_cost(layer, split.ranks, names); },
+      .claim = [&names, layout](
+                   const Layer& layer,
+                   const Split& split) { return gathered_softmax_cost(layer, split.ranks, layout, names); },
       .unsupported = [layout](const Layer& layer, int) { return unsupported_gathering(layer, layout); },
       .layout = layout,
   });

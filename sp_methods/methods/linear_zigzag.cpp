@@ -244,7 +244,8 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, const Variant&
 
 Refusal unsupported(const Layer& layer, const Variant& variant) {
   if (Refusal reason = unsupported_maps(layer, variant.scan_of(layer))) return reason;
-  if (layer.share.tokens < 2) return "zigzag gives each rank two pieces, and 1 token a rank is one";
+  if (layer.shares.are_equal() && layer.share.tokens < 2)
+    return "zigzag gives each rank two pieces, and 1 token a rank is one";
   if (layer.mode == Mode::compute_only)
     return "mode compute_only: a rank's two pieces of zigzag tokens do not follow one another";
   if (layer.groups > 1) return "zigzag linear layers exchange all heads at once: use --groups 1";
@@ -258,6 +259,7 @@ RegisteredMethod method(const std::string& name, const std::string& summary, con
       .attention = Attention::linear,
       .rules = {Rule::decay, Rule::delta, Rule::low_rank},
       .packs = true,
+      .shares_unequally = true,
       .has_states = true,
       .convolves = true,
       .groups_heads = true,

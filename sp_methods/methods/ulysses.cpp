@@ -113,13 +113,13 @@ void ulysses(Schedule& s, const Layer& layer, const LayerTensors& x) {
 
 std::optional<Cost> claim(const Layer& layer, const Split& split) {
   if (split.ranks == 1) return Cost{};
-  const bool forward = layer.pass != Pass::backward, backward = layer.pass != Pass::forward;
-  const int passes = static_cast<int>(forward) + static_cast<int>(backward);
-  return Cost{passes * head_exchange_bytes(layer, split.ranks), passes * head_exchange_hops(layer)};
+  const int passes = layer.pass == Pass::both ? 2 : 1;
+  return Cost{head_exchange_bytes(layer, split.ranks), passes * head_exchange_hops(layer)};
 }
 
-TensorPart kept(int rank, int ranks, const LayerShape& share) {
-  return gathered_part(share, ranks, rank, Positions::run(0, ranks * share.tokens));
+TensorPart kept(int rank, int ranks, const LayerShape& share, const Shares& shares) {
+  const std::int64_t tokens = Cut::of(contiguous, ranks, share.tokens, shares).sequence();
+  return gathered_part(share, ranks, rank, Positions::run(0, tokens), tokens);
 }
 
 Refusal unsupported(const Layer& layer, int ranks) {
@@ -133,6 +133,7 @@ const RegisteredMethod linear({
     .attention = Attention::linear,
     .rules = {Rule::decay, Rule::delta, Rule::low_rank},
     .packs = true,
+    .shares_unequally = true,
     .convolves = true,
     .groups_heads = true,
     .build = ulysses<LocalLinear>,
@@ -146,6 +147,7 @@ const RegisteredMethod softmax({
     .summary = "all-to-all of heads for tokens, softmax over the whole sequence, and back",
     .attention = Attention::softmax,
     .packs = true,
+    .shares_unequally = true,
     .build = ulysses<LocalSoftmax>,
     .claim = claim,
     .unsupported = [](const Layer& layer, int ranks) -> Refusal {

@@ -62,7 +62,7 @@ struct Grid {
 
   /// The layer as a rank computes it: some heads of its group's tokens.
   Layer whole(Layer layer) const {
-    layer.share = HeadExchange::gathered_share(layer.share, group_size);
+    layer.share = HeadExchange::gathered_share(layer.share, group_size, group_size * layer.share.tokens);
     return layer;
   }
 };
@@ -123,7 +123,7 @@ struct Product {
     if (grid.group_size == 1) return {};
     const int passes = layer.pass == Pass::both ? 2 : 1;
     const Cost among = cost(grid.whole(layer), grid.groups, layout);
-    return {among.sent_bytes + passes * head_exchange_bytes(layer, grid.group_size),
+    return {among.sent_bytes + head_exchange_bytes(layer, grid.group_size),
             hops_if_seen(layer, among.hops + passes * head_exchange_hops(layer))};
   }
 
@@ -179,10 +179,11 @@ RegisteredMethod method(const Product& product) {
       .layout = product.layout,
       .positions = positions_of_ranks(product),
       .kept =
-          [product](int rank, int ranks, const LayerShape& share) {
+          [product](int rank, int ranks, const LayerShape& share, const Shares&) {
             const Grid grid(ranks, product.is_across);
             return gathered_part(share, grid.group_size, grid.place(rank),
-                                 product.group_positions(grid, rank, share.tokens));
+                                 product.group_positions(grid, rank, share.tokens),
+                                 grid.group_size * share.tokens);
           },
   });
 }
@@ -193,8 +194,8 @@ RegisteredMethod usp(const std::string& name, const std::string& summary, bool i
 
 /// Cost of the passes over gathered keys and values. In a backward pass by itself the keys are
 /// gathered while the gradient of the output comes.
-Cost cost_of_gathering(const Layer& layer, int groups, Layout /*layout*/) {
-  Cost cost = gathered_softmax_cost(layer, groups);
+Cost cost_of_gathering(const Layer& layer, int groups, Layout layout) {
+  Cost cost = gathered_softmax_cost(layer, groups, layout);
   if (groups > 1 && layer.pass == Pass::backward && layer.mode == Mode::overlapped) --cost.hops;
   return cost;
 }

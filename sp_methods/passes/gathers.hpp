@@ -11,6 +11,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sp_methods/passes/ring.hpp"
 
@@ -20,6 +21,7 @@ namespace baton {
 struct GatherNames {
   std::string gather;
   std::string scatter;
+  bool is_ring = true;  ///< True if a rank passes on what it receives.
 
   int gather_hops(int ranks) const { return find_collective(gather).claim({}, {.ranks = ranks})->hops; }
   int scatter_hops(int ranks) const { return find_collective(scatter).claim({}, {.ranks = ranks})->hops; }
@@ -28,7 +30,7 @@ struct GatherNames {
 /// The names of an all-gather and a reduce-scatter around a ring.
 inline const GatherNames ring_gathers{"ring_all_gather", "ring_reduce_scatter"};
 /// The names of an all-gather and a reduce-scatter in one hop.
-inline const GatherNames direct_gathers{"direct_all_gather", "direct_reduce_scatter"};
+inline const GatherNames direct_gathers{"direct_all_gather", "direct_reduce_scatter", false};
 
 /// Memory for the tensors of `ranks` ranks. The tensor of a rank alone is its own memory.
 inline Slice memory_of_all(Schedule& schedule, std::string name, const Slice& own, int ranks) {
@@ -41,16 +43,20 @@ inline RingBlock keys_and_values_of_all(Schedule& schedule, const LayerTensors& 
 }
 
 /// Gathers the tensors `own` of all ranks into `all`, whatever their type. Empty tensors need no
-/// step.
-inline void gather(Schedule& schedule, const GatherNames& names, const Slice& all, const Slice& own) {
-  if (schedule.ranks() > 1 && !own.empty()) embed(schedule, names.gather, {{{}, own, 1}, all, 1});
+/// step. `counts` are the elements of each rank's tensor, if they differ.
+inline void gather(Schedule& schedule, const GatherNames& names, const Slice& all, const Slice& own,
+                   const std::vector<std::int64_t>& counts = {}) {
+  if (schedule.ranks() > 1 && !all.empty())
+    embed(schedule, names.gather, {.own = {{}, own, 1}, .into = all, .into_counts = counts});
 }
 
 /// Sets `own` to this rank's part of the sum over all ranks of `all`. Both are f32 and differ;
-/// empty tensors need no step.
-inline void scatter(Schedule& schedule, const GatherNames& names, const Slice& own, const Slice& all) {
-  if (own.empty()) return;
-  if (schedule.ranks() > 1) embed(schedule, names.scatter, {{{}, all, 1}, own, 1});
+/// empty tensors need no step. `counts` are the elements of each rank's part, if they differ.
+inline void scatter(Schedule& schedule, const GatherNames& names, const Slice& own, const Slice& all,
+                    const std::vector<std::int64_t>& counts = {}) {
+  if (all.empty()) return;
+  if (schedule.ranks() > 1)
+    embed(schedule, names.scatter, {.own = {{}, all, 1}, .into = own, .own_counts = counts});
   if (schedule.ranks() == 1) schedule.copy(own, all);
 }
 

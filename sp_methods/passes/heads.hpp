@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <source_location>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +25,17 @@
 #include "sp_methods/passes/ring.hpp"
 
 namespace baton {
+
+/// The heads of `tokens` tokens of a tensor as one block for each of `ranks` ranks.
+inline HeadBlocks head_blocks(const Layer& layer, const TensorKind& kind, std::int64_t tokens, int ranks) {
+  const LayerShape& share = layer.share;
+  return {tokens * share.batch, ranks, kind.heads(share) / share.batch, kind.width(share), layer.dtype};
+}
+
+/// True if the layer has tensors of this kind, whose heads are exchanged.
+inline bool has_heads(const Layer& layer, const TensorKind& kind) {
+  return (!kind.rule || *kind.rule == layer.rule) && !kind.is_weight() && kind.width(layer.share) > 0;
+}
 
 /// Exchanges of one layer's tensors among the ranks of a group.
 class HeadExchange {
@@ -37,47 +47,51 @@ class HeadExchange {
       : schedule_(schedule),
         layer_(layer),
         group_(std::move(group)),
-        ranks_(static_cast<int>(group_.size())) {}
+        ranks_(static_cast<int>(group_.size())),
+        cut_(cut_of(layer, Layout::contiguous, ranks_)) {}
 
   /// The layer as this rank computes it: its heads of all tokens.
   Layer whole() const {
     Layer whole = layer_;
-    whole.share = gathered_share(layer_.share, ranks_);
+    whole.share = gathered_share(layer_.share, ranks_, cut_.sequence());
+    whole.shares = {};
     whole.cut_documents(0);
     return whole;
   }
 
-  /// Scratch for tensor x of `heads` heads once it is gathered; x itself on one rank.
-  Slice scratch(const Slice& x, std::int64_t heads, const std::string& name) {
-    return ranks_ == 1 ? x : schedule_.scratch(name, blocks(x, heads).elements(), x.dtype);
+  /// Scratch for tensor x of a kind once it is gathered; x itself on one rank.
+  Slice scratch(const Slice& x, const TensorKind& kind, const std::string& name) {
+    return ranks_ == 1 ? x : schedule_.scratch(name, gathered(kind), x.dtype);
   }
-  /// Memory for the gathered tensor x of `heads` heads, kept for the backward pass; x itself on one
-  /// rank.
-  Slice kept(const Slice& x, std::int64_t heads, std::string_view name) {
+  /// Memory for the gathered tensor x of a kind, kept for the backward pass; x itself on one rank.
+  Slice kept(const Slice& x, const TensorKind& kind) {
     if (ranks_ == 1) return x;
-    return saved_for_backward(schedule_, layer_, std::string(kept_prefix).append(name),
-                              blocks(x, heads).elements(), x.dtype);
+    return saved_for_backward(schedule_, layer_, std::string(kept_prefix).append(kind.name), gathered(kind),
+                              x.dtype);
   }
 
   /// Sets `into` to the gathered tensor x: all tokens of this rank's heads.
-  void gather(const Slice& into, const Slice& x, std::int64_t heads, Source source = Source::current()) {
-    if (ranks_ == 1 || x.empty()) return;
-    const Slice packed = schedule_.scratch("packed", into.count, x.dtype);
-    record<PackHeads>(schedule_, blocks(x, heads), {.blocks = packed, .tensor = x}, source);
-    exchange(into, packed);
+  void gather(const Slice& into, const Slice& x, const TensorKind& kind, Source source = Source::current()) {
+    if (ranks_ == 1 || into.empty()) return;
+    const HeadBlocks own = blocks(kind, layer_.share.tokens);
+    const Slice packed = schedule_.scratch("packed", own.elements(), x.dtype);
+    if (!x.empty()) record<PackHeads>(schedule_, own, {.blocks = packed, .tensor = x}, source);
+    exchange({.own = {{}, packed, 1}, .into = into, .into_counts = counts(kind)});
   }
 
   /// Sets x to this rank's tokens of all heads. `from` has all tokens of this rank's heads.
-  void scatter(const Slice& x, const Slice& from, std::int64_t heads, Source source = Source::current()) {
-    if (ranks_ == 1 || x.empty()) return;
-    const Slice packed = schedule_.scratch("packed", from.count, x.dtype);
-    exchange(packed, from);
-    record<UnpackHeads>(schedule_, blocks(x, heads), {.tensor = x, .blocks = packed}, source);
+  void scatter(const Slice& x, const Slice& from, const TensorKind& kind, Source source = Source::current()) {
+    if (ranks_ == 1 || from.empty()) return;
+    const HeadBlocks own = blocks(kind, layer_.share.tokens);
+    const Slice packed = schedule_.scratch("packed", own.elements(), x.dtype);
+    exchange({.own = {{}, from, 1}, .into = packed, .own_counts = counts(kind)});
+    if (!x.empty()) record<UnpackHeads>(schedule_, own, {.tensor = x, .blocks = packed}, source);
   }
 
-  static LayerShape gathered_share(LayerShape share, int ranks) {
+  /// The share of a rank that has its heads of all `tokens` of a group.
+  static LayerShape gathered_share(LayerShape share, int ranks, std::int64_t tokens) {
     const std::int64_t key_heads = share.key_heads() / share.batch;
-    share.tokens *= ranks;
+    share.tokens = tokens;
     share.heads /= ranks;
     share.qk_heads /= ranks;
     share.kv_heads = share.batch * std::max<std::int64_t>(1, key_heads / ranks);
@@ -85,14 +99,24 @@ class HeadExchange {
   }
 
  private:
-  HeadBlocks blocks(const Slice& x, std::int64_t heads) const {
-    const std::int64_t tokens = layer_.share.tokens, batch = layer_.share.batch;
-    return {tokens * batch, ranks_, heads / batch, x.count / tokens / heads, x.dtype};
+  HeadBlocks blocks(const TensorKind& kind, std::int64_t tokens) const {
+    return head_blocks(layer_, kind, tokens, ranks_);
+  }
+  /// Number of elements of a gathered tensor.
+  std::int64_t gathered(const TensorKind& kind) const {
+    return blocks(kind, cut_.sequence()).elements() / ranks_;
+  }
+  /// Number of elements of each rank's tokens in a gathered tensor; empty if they are equal.
+  std::vector<std::int64_t> counts(const TensorKind& kind) const {
+    std::vector<std::int64_t> each;
+    for (int rank = 0; rank < ranks_ && !layer_.shares.are_equal(); ++rank)
+      each.push_back(blocks(kind, cut_.share(rank)).elements() / ranks_);
+    return each;
   }
 
-  void exchange(const Slice& into, const Slice& own) {
+  void exchange(const Operands& operands) {
     const Among among(schedule_, group_);
-    embed(schedule_, "direct_all_to_all", {{{}, own, 1}, into, 1});
+    embed(schedule_, "direct_all_to_all", operands);
     wait_if_exposed(schedule_, layer_);
   }
 
@@ -100,6 +124,7 @@ class HeadExchange {
   const Layer& layer_;
   std::vector<int> group_;
   int ranks_;
+  Cut cut_;  // of the group's tokens
 };
 
 /// The attention of a rank's heads over the tokens of its group.
@@ -112,19 +137,24 @@ class GatheredAttention {
   virtual void backward(const LayerTensors& x) = 0;
 };
 
-/// Bytes that a rank of `ranks` sends in the exchanges of one pass: the inputs and the output, or
-/// their gradients.
+/// Bytes that the rank of `ranks` that sends most sends in the exchanges of a layer's passes. What it
+/// gathers it sends for its own tokens, and what it gives back for all others.
 inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
-  const LayerShape& share = layer.share;
-  const auto sent = [&](std::int64_t heads, std::int64_t width) {
-    const HeadBlocks blocks{share.tokens * share.batch, ranks, heads / share.batch, width};
-    return (ranks - 1) * blocks.elements() / ranks;
-  };
-  std::int64_t elements = 0;
+  const Cut cut = cut_of(layer, Layout::contiguous, ranks);
+  const bool forward = layer.pass != Pass::backward, backward = layer.pass != Pass::forward;
+  std::int64_t inputs = 0, outputs = 0;  // elements of a token in one block
   for (const TensorKind& kind : tensor_kinds())
-    if (kind.is_in(layer.rule, Pass::forward) && !kind.is_weight())
-      elements += sent(kind.heads(share), kind.width(share));
-  return elements * bytes_of(layer.dtype);
+    if (kind.is_in(layer.rule, Pass::forward) && has_heads(layer, kind))
+      (kind.role == TensorKind::Role::input ? inputs : outputs) +=
+          head_blocks(layer, kind, 1, ranks).elements() / ranks;
+  std::int64_t most = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::int64_t gathered = (ranks - 1) * cut.share(rank),
+                       given_back = cut.sequence() - cut.share(rank);
+    most = std::max(most, (forward ? gathered * inputs + given_back * outputs : 0) +
+                              (backward ? gathered * outputs + given_back * inputs : 0));
+  }
+  return most * bytes_of(layer.dtype);
 }
 
 /// Hops of the exchanges of one pass: one for what comes in and one for what goes out, or in mode
@@ -133,7 +163,7 @@ inline int head_exchange_hops(const Layer& layer) {
   if (layer.mode != Mode::exposed) return 2;
   return static_cast<int>(
       std::count_if(tensor_kinds().begin(), tensor_kinds().end(), [&](const TensorKind& kind) {
-        return kind.is_in(layer.rule, Pass::forward) && !kind.is_weight() && kind.width(layer.share) > 0;
+        return kind.is_in(layer.rule, Pass::forward) && has_heads(layer, kind);
       }));
 }
 
@@ -141,38 +171,43 @@ inline int head_exchange_hops(const Layer& layer) {
 inline void record_passes(Schedule& s, const Layer& layer, HeadExchange& heads, GatheredAttention& attention,
                           const LayerTensors& x) {
   using Role = TensorKind::Role;
-  const std::int64_t all = layer.share.heads;
   const Pass pass = layer.pass;
+  const TensorKind &o = *find_tensor("o"), &d_o = *find_tensor("d_o");
   LayerTensors whole{.conv_w = x.conv_w, .dconv_w = x.dconv_w};
   const auto for_each = [&](Role role, const auto& visit) {
     for (const TensorKind& kind : tensor_kinds())
-      if (kind.role == role) visit(whole.*kind.slice, x.*kind.slice, kind.heads(layer.share), kind.name);
+      if (kind.role == role && has_heads(layer, kind))
+        visit(whole.*kind.slice, x.*kind.slice, kind);
+      else if (kind.role == role)
+        whole.*kind.slice = x.*kind.slice;  // which is empty
   };
-  for_each(Role::input, [&](Slice& gathered, const Slice& own, std::int64_t count, std::string_view name) {
-    gathered = heads.kept(own, count, name);
-    if (pass != Pass::backward) heads.gather(gathered, own, count);
+  for_each(Role::input, [&](Slice& gathered, const Slice& own, const TensorKind& kind) {
+    gathered = heads.kept(own, kind);
+    if (pass != Pass::backward) heads.gather(gathered, own, kind);
   });
   if (pass != Pass::backward) {
-    whole.o = heads.scratch(x.o, all, "gathered_o");
+    whole.o = heads.scratch(x.o, o, "gathered_o");
     attention.forward(whole);
-    heads.scatter(x.o, whole.o, all);
+    heads.scatter(x.o, whole.o, o);
   }
   if (pass == Pass::both) s.fence();  // the gradient of the output needs the output
   if (pass == Pass::forward) return;
-  whole.d_o = heads.scratch(x.d_o, all, "gathered_d_o");
-  heads.gather(whole.d_o, x.d_o, all);
-  for_each(Role::gradient, [&](Slice& gathered, const Slice& own, std::int64_t count, std::string_view) {
-    gathered = heads.scratch(own, count, "gathered_gradient");
+  whole.d_o = heads.scratch(x.d_o, d_o, "gathered_d_o");
+  heads.gather(whole.d_o, x.d_o, d_o);
+  for_each(Role::gradient, [&](Slice& gathered, const Slice& own, const TensorKind& kind) {
+    gathered = heads.scratch(own, kind, "gathered_gradient");
   });
   attention.backward(whole);
-  for_each(Role::gradient, [&](const Slice& gathered, const Slice& own, std::int64_t count,
-                               std::string_view) { heads.scatter(own, gathered, count); });
+  for_each(Role::gradient, [&](const Slice& gathered, const Slice& own, const TensorKind& kind) {
+    heads.scatter(own, gathered, kind);
+  });
 }
 
 /// The part of the gathered tensors that the rank at `place` of a group of `ranks` has. `positions`
-/// are those of the group's tokens.
-inline TensorPart gathered_part(const LayerShape& share, int ranks, int place, const Positions& positions) {
-  const LayerShape whole = HeadExchange::gathered_share(share, ranks);
+/// are those of the group's `tokens` tokens.
+inline TensorPart gathered_part(const LayerShape& share, int ranks, int place, const Positions& positions,
+                                std::int64_t tokens) {
+  const LayerShape whole = HeadExchange::gathered_share(share, ranks, tokens);
   const std::int64_t heads = whole.heads / whole.batch;
   return {positions, whole.tokens, place * heads, heads};
 }

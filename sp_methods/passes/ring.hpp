@@ -50,8 +50,8 @@ class Ring {
     const Slice leaves = held();
     turn_ = 1 - turn_;
     owner_ = (owner_ + ranks - 1) % ranks;
-    if (!leaves.empty()) schedule_.send((rank + 1) % ranks, leaves, source);
-    if (!held().empty()) schedule_.recv(held(), (rank + ranks - 1) % ranks, source);
+    schedule_.send((rank + 1) % ranks, leaves, source);
+    schedule_.recv(held(), (rank + ranks - 1) % ranks, source);
   }
 
  private:

@@ -69,7 +69,8 @@ class GatheredSoftmax {
         layer_(layer),
         x_(x),
         names_(names),
-        pieces_(Cut{layout}.pieces()),
+        cut_(cut_of(layer, layout, s.ranks())),
+        rank_(s.rank()),
         groups_(s, layer),
         steps_(s, layer, layout),
         shape_(steps_.shape({s.rank(), s.rank()})),
@@ -77,12 +78,17 @@ class GatheredSoftmax {
     const int count = groups_.count();
     shape_.heads /= count;
     shape_.kv_heads /= count;
-    shape_.k_tokens = s.ranks() * layer.share.tokens;
+    shape_.k_tokens = cut_.sequence();
     shape_.k_positions = Positions::run(0, shape_.k_tokens);
-    shape_.k_tokens = shape_.k_positions.split = shape_.visible(shape_.q_tokens - 1);
+    const std::int64_t queries = shape_.q_tokens;
+    shape_.k_tokens = shape_.k_positions.split = queries == 0 ? 0 : shape_.visible(queries - 1);
     q_ = groups_.packed(x.q, heads(), "q_groups");
     own_ = {groups_.packed(x.k, key_heads(), "k_groups"), groups_.packed(x.v, key_heads(), "v_groups"), {}};
-    keys_ = {memory_of_all(s, "keys", own_.k, s.ranks()), memory_of_all(s, "values", own_.v, s.ranks()), {}};
+    const auto of_all = [&](const char* name, const Slice& own, std::int64_t width) {
+      return s.ranks() == 1 ? own : s.scratch(name, cut_.sequence() * key_heads() * width, own.dtype);
+    };
+    keys_ = {
+        of_all("keys", own_.k, layer.share.d_k), of_all("values", own_.v, layer.share.value_width()), {}};
   }
 
   void forward() {
@@ -90,6 +96,7 @@ class GatheredSoftmax {
                                groups_.memory(result_.lse, "lse_groups")};
     const int count = groups_.count();
     for_groups(true, [&](int g) {
+      if (x_.q.empty()) return;
       const RingBlock keys = visible_of(keys_, g, groups_.count());
       record<SoftmaxBlock>(s_, shape_,
                            {.in = {q_.block(g, count), keys.k, keys.v},
@@ -113,16 +120,16 @@ class GatheredSoftmax {
     const Slice dq = groups_.memory(dq_, "dq_groups");
     const RingBlock into{groups_.memory(into_.k, "dk_groups"), groups_.memory(into_.v, "dv_groups"), {}};
     const int slots = std::min(count, 2);
-    const std::int64_t of_all = s_.ranks() * slots;
-    const RingBlock sums{s_.scratch("dk_sums", of_all * x_.dk.count / count),
-                         s_.scratch("dv_sums", of_all * x_.dv.count / count),
-                         {}};
+    const RingBlock sums{
+        s_.scratch("dk_sums", slots * cut_.sequence() * key_heads() / count * layer_.share.d_k),
+        s_.scratch("dv_sums", slots * cut_.sequence() * key_heads() / count * layer_.share.value_width()),
+        {}};
     fill(s_, dq, 0.0F);
     for_groups(layer_.pass == Pass::backward, [&](int g) {
       const Slice dk = sums.k.block(g % slots, slots), dv = sums.v.block(g % slots, slots);
       fill(s_, dk, 0.0F);
       fill(s_, dv, 0.0F);
-      add_gradients(g, queries, dq, visible_of(sums, g, slots));
+      if (!x_.q.empty()) add_gradients(g, queries, dq, visible_of(sums, g, slots));
       wait_if_exposed(s_, layer_);
       scatter_pieces(into.k.block(g, count), dk);
       scatter_pieces(into.v.block(g, count), dv);
@@ -141,7 +148,7 @@ class GatheredSoftmax {
   /// group in each of `slots` slots.
   RingBlock visible_of(const RingBlock& all, int g, int slots) const {
     const Slice k = all.k.block(g % slots, slots), v = all.v.block(g % slots, slots);
-    const std::int64_t tokens = s_.ranks() * layer_.share.tokens;
+    const std::int64_t tokens = cut_.sequence();
     return {k.part(0, k.count / tokens * shape_.k_tokens), v.part(0, v.count / tokens * shape_.k_tokens), {}};
   }
 
@@ -165,8 +172,8 @@ class GatheredSoftmax {
     const Slice k = own_.k.block(g, count), v = own_.v.block(g, count);
     const Slice keys = keys_.k.block(g, count), values = keys_.v.block(g, count);
     for_pieces([&](int i) {
-      gather(s_, names_, keys.block(i, pieces_), k.block(i, pieces_));
-      gather(s_, names_, values.block(i, pieces_), v.block(i, pieces_));
+      for (const auto& [all, own] : {std::pair{keys, k}, std::pair{values, v}})
+        gather(s_, names_, piece_of_all(all, i), piece_of_own(own, all, i), counts(all, i));
     });
   }
 
@@ -185,15 +192,38 @@ class GatheredSoftmax {
 
   /// Sets `own` to the gradients of this rank's tokens, summed over the `all` of all ranks.
   void scatter_pieces(const Slice& own, const Slice& all) {
-    for_pieces([&](int i) { scatter(s_, names_, own.block(i, pieces_), all.block(i, pieces_)); });
+    for_pieces(
+        [&](int i) { scatter(s_, names_, piece_of_own(own, all, i), piece_of_all(all, i), counts(all, i)); });
   }
+
+  /// The front or the back of the sequence in a tensor `all` of it.
+  Slice piece_of_all(const Slice& all, int i) const {
+    std::int64_t fronts = 0;
+    for (int rank = 0; rank < s_.ranks(); ++rank) fronts += cut_.piece(rank, 0);
+    const std::int64_t row = row_of(all);
+    return i == 0 ? all.part(0, fronts * row) : all.part(fronts * row, all.count - fronts * row);
+  }
+  /// The piece of this rank in its own tensor.
+  Slice piece_of_own(const Slice& own, const Slice& all, int i) const {
+    const std::int64_t first = i == 0 ? 0 : cut_.piece(rank_, 0);
+    return own.part(first * row_of(all), cut_.piece(rank_, i) * row_of(all));
+  }
+  /// Number of elements of the piece of each rank in `all`, in the order of the sequence; empty if
+  /// they are equal.
+  std::vector<std::int64_t> counts(const Slice& all, int i) const {
+    std::vector<std::int64_t> each;
+    for (int place = 0; place < s_.ranks() && !cut_.edges.empty(); ++place)
+      each.push_back(cut_.piece(i == 0 ? place : s_.ranks() - 1 - place, i) * row_of(all));
+    return each;
+  }
+  std::int64_t row_of(const Slice& all) const { return all.count / cut_.sequence(); }
 
   /// Calls body(i) for each piece of the sequence that a rank holds. Ranks count from the other end
   /// while it is called for the back piece.
   template <class Body>
   void for_pieces(const Body& body) {
     body(0);
-    if (pieces_ == 1) return;
+    if (cut_.pieces() == 1) return;
     const Reversed backs(s_);
     body(1);
   }
@@ -202,7 +232,8 @@ class GatheredSoftmax {
   const Layer& layer_;
   const LayerTensors& x_;
   const GatherNames& names_;
-  int pieces_;  // runs of the sequence that a rank holds
+  Cut cut_;
+  int rank_;  // of this one in the sequence, from whichever end ranks count
   HeadGroups groups_;
   SoftmaxSteps steps_;
   SoftmaxShape shape_;  // the own queries of a group and the keys up to the last that they see
@@ -214,14 +245,32 @@ class GatheredSoftmax {
   RingBlock into_;  // f32 sums
 };
 
+/// Bytes of the rank that sends most in a pass. Around a ring, a rank passes on all pieces but the
+/// one that the next rank has; else it sends its own to all others. Of gradients it sends all but
+/// its own.
+inline std::int64_t busiest_gathering(const Layer& layer, const Cut& cut, const GatherNames& names) {
+  const std::int64_t ranks = cut.ranks, row = key_value_row(layer.share);
+  std::int64_t most = 0;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    std::int64_t passed_on = cut.sequence() - cut.piece((rank + 1) % ranks, 0);
+    if (cut.pieces() > 1) passed_on -= cut.piece((rank + ranks - 1) % ranks, 1);
+    const std::int64_t rows = names.is_ring ? passed_on : (ranks - 1) * cut.share(rank);
+    const std::int64_t gradients = layer.pass == Pass::forward ? 0 : cut.sequence() - cut.share(rank);
+    most = std::max(most, row * (rows * bytes_of(layer.dtype) + gradients * bytes_of(Dtype::f32)));
+  }
+  return most;
+}
+
 /// Cost of softmax attention over gathered keys and values for each of `ranks` ranks.
-inline Cost gathered_softmax_cost(const Layer& layer, int ranks, const GatherNames& names = ring_gathers) {
+inline Cost gathered_softmax_cost(const Layer& layer, int ranks, Layout layout,
+                                  const GatherNames& names = ring_gathers) {
   const int gathers = names.gather_hops(ranks), scatters = names.scatter_hops(ranks);
-  const std::int64_t elements = (ranks - 1) * key_value_elements(layer.share);
   const bool in_turn = layer.mode == Mode::exposed;
-  Cost cost{elements * bytes_of(layer.dtype), (in_turn ? layer.groups : 1) * gathers};
+  const Cut cut = cut_of(layer, layout, ranks);
+  Cost cost{busiest_gathering(layer, cut, names), (in_turn ? layer.groups : 1) * gathers};
   if (layer.pass == Pass::forward) return cost;
-  cost.sent_bytes += elements * bytes_of(Dtype::f32);
+  // A rank without tokens waits for no keys, so that another one may end the longest chain.
+  if (layer.pass == Pass::backward && cut.has_empty_piece()) return {cost.sent_bytes, -1};
   cost.hops += (in_turn ? layer.groups : (layer.groups + 1) / 2) * scatters;
   return cost;
 }

@@ -34,8 +34,8 @@ class KeyRing {
     if (schedule_.ranks() == 1) return;
     blocks_.begin();
     const RingBlock own = block_of(0, blocks_.held());
-    for (const auto& [into, from] : {std::pair{own.k, x_.k}, std::pair{own.v, x_.v}})
-      if (!from.empty()) schedule_.copy(into, from);
+    schedule_.copy(own.k, x_.k);
+    schedule_.copy(own.v, x_.v);
   }
 
   /// The block that this rank holds after hop i. The block of hop 0 is read from the tensors.

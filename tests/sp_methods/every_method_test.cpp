@@ -96,6 +96,7 @@ std::vector<Problem> problems(const std::string& executor) {
       add_convolutions(all, *method, ranks);
       if (ranks != 3) add_batch(all, *method, ranks);
     }
+    if (is_local) add_unequal(all, *method, 8);
     if (is_on_devices) add_device_problems(all, *method);
     // A native runs where its executor is.
     if (!is_local) add_choices(all, *method);
