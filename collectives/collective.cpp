@@ -90,7 +90,7 @@ const Collective& find_collective(const std::string& name) { return registry().a
 std::optional<std::int64_t> claimed_bytes(const Collective& collective, const Shape& shape,
                                           const Split& split, int rank) {
   if (collective.sent) return collective.sent(shape, split, rank);
-  const std::optional<Claim> claim = collective.claim(shape, split);
+  const std::optional<Cost> claim = collective.claim(shape, split);
   return claim ? std::optional(claim->sent_bytes) : std::nullopt;
 }
 

@@ -106,8 +106,7 @@ struct Operands {
   std::vector<std::int64_t> own_counts = {}, into_counts = {};
 };
 
-/// The part of a rank, of `ranks`, in a slice whose parts have `counts` elements; an equal one if
-/// there are no counts.
+/// The part of a rank in a slice whose parts have `counts` elements, or are equal if it is empty.
 inline Slice part_of(const Slice& all, const std::vector<std::int64_t>& counts, int rank, int ranks) {
   if (counts.empty()) return all.block(rank, ranks);
   return all.part(std::accumulate(counts.begin(), counts.begin() + rank, std::int64_t{0}), counts[rank]);
@@ -123,9 +122,6 @@ struct Cost {
   bool operator==(const Cost&) const = default;
 };
 
-/// The cost that an author claims. It is compared with the count before anything runs.
-using Claim = Cost;
-
 /// A named algorithm of one kind of collective.
 struct Collective {
   std::string name;
@@ -135,7 +131,7 @@ struct Collective {
   std::function<void(Schedule&, const Operands&)> build;
   /// Claimed cost; the function must be set. It returns nothing if a library chooses its own
   /// algorithm.
-  std::function<std::optional<Claim>(const Shape&, const Split&)> claim;
+  std::function<std::optional<Cost>(const Shape&, const Split&)> claim;
   /// Bytes that `rank`, counted in scan order, sends; null if every rank sends as many as the
   /// busiest. A method that runs the collective in both directions adds what each rank sends.
   std::function<std::int64_t(const Shape&, const Split&, int rank)> sent = nullptr;

@@ -52,10 +52,10 @@ std::int64_t sent_trimmed(const Shape& shape, const Split& split, int rank) {
   return (split.ranks - 1 - rank) * elements * element_bytes;
 }
 
-std::optional<Claim> claim_trimmed(const Shape& shape, const Split& split) {
+std::optional<Cost> claim_trimmed(const Shape& shape, const Split& split) {
   const std::int64_t first = sent_trimmed(shape, split, 0);
-  if (split.ranks == 1) return Claim{0, 0};
-  return Claim{std::max(first, sent_trimmed(shape, split, 1)), 1};
+  if (split.ranks == 1) return Cost{0, 0};
+  return Cost{std::max(first, sent_trimmed(shape, split, 1)), 1};
 }
 
 Collective over(const std::string& name, const std::string& all_gather) {

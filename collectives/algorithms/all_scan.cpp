@@ -29,9 +29,9 @@ void all_scan(Schedule& s, const Operands& x) {
   }
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  return Claim{P > 1 ? shape.state_bytes() : 0, P - 1};
+  return Cost{P > 1 ? shape.state_bytes() : 0, P - 1};
 }
 
 std::int64_t sent(const Shape& shape, const Split& split, int rank) {

@@ -43,9 +43,9 @@ int hops(int P) {
   return most;
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  return Claim{(P - 1) * shape.map_elements() * element_bytes, hops(P)};
+  return Cost{(P - 1) * shape.map_elements() * element_bytes, hops(P)};
 }
 
 const Registered registered{{

@@ -54,7 +54,7 @@ void bruck_all_to_all(Schedule& s, const Operands& x) {
 
 /// Bytes and hops of a rank. Messages of several packed blocks wait for one another, whereas a
 /// message of one block waits for none.
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
   std::int64_t blocks = 0;
   int packed = 0;
@@ -63,7 +63,7 @@ std::optional<Claim> claim(const Shape& shape, const Split& split) {
     blocks += static_cast<std::int64_t>(count);
     packed += count > 1;
   }
-  return Claim{blocks * shape.block_elements(P) * element_bytes, std::max(packed, P > 1 ? 1 : 0)};
+  return Cost{blocks * shape.block_elements(P) * element_bytes, std::max(packed, P > 1 ? 1 : 0)};
 }
 
 const Registered registered{{

@@ -23,9 +23,9 @@ void direct_all_gather(Schedule& s, const Operands& x) {
   s.copy(part_of(x.into, x.into_counts, r, P), own);
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  return Claim{(P - 1) * shape.map_elements() * element_bytes, P > 1 ? 1 : 0};
+  return Cost{(P - 1) * shape.map_elements() * element_bytes, P > 1 ? 1 : 0};
 }
 
 const Registered registered{{

@@ -53,7 +53,7 @@ const Registered direct{{
     .build = direct_all_to_all,
     .claim =
         [](const Shape& shape, const Split& split) {
-          return Claim{sent_bytes(shape, split.ranks), split.ranks > 1 ? 1 : 0};
+          return Cost{sent_bytes(shape, split.ranks), split.ranks > 1 ? 1 : 0};
         },
 }};
 
@@ -64,7 +64,7 @@ const Registered pairwise{{
     .build = pairwise_all_to_all,
     .claim =
         [](const Shape& shape, const Split& split) {
-          return Claim{sent_bytes(shape, split.ranks), split.ranks - 1};
+          return Cost{sent_bytes(shape, split.ranks), split.ranks - 1};
         },
 }};
 

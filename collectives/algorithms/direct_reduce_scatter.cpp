@@ -25,9 +25,9 @@ void direct_reduce_scatter(Schedule& s, const Operands& x) {
   if (P == 1) s.copy(x.into, own);
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  return Claim{(P - 1) * shape.map_elements() * element_bytes, P > 1 ? 1 : 0};
+  return Cost{(P - 1) * shape.map_elements() * element_bytes, P > 1 ? 1 : 0};
 }
 
 const Registered registered{{

@@ -47,8 +47,8 @@ const Registered registered{{
     .build = direct_to_zigzag,
     .claim =
         [](const Shape& shape, const Split& split) {
-          if (split.ranks == 1) return Claim{};
-          return Claim{std::min(split.ranks - 1, 2) * shape.piece_elements() * element_bytes, 1};
+          if (split.ranks == 1) return Cost{};
+          return Cost{std::min(split.ranks - 1, 2) * shape.piece_elements() * element_bytes, 1};
         },
     .sent = sent_bytes,
 }};

@@ -68,9 +68,9 @@ std::int64_t sent(const Shape& shape, const Split& split, int r) {
   return elements * element_bytes;
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  Claim claim;
+  Cost claim;
   for (int r = 0; r < P; ++r) claim.sent_bytes = std::max(claim.sent_bytes, sent(shape, split, r));
   if (P > 1) claim.hops = 1 + std::bit_width(static_cast<unsigned>((P - 1) / 3));
   return claim;

@@ -103,13 +103,13 @@ std::int64_t sent(const Shape& shape, const Split& split, ShareAcross share_acro
   return (owners.sent_elements(shape, rank, split.ranks) + across) * element_bytes;
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split, ShareAcross share_across,
-                           HopsAcross hops_across) {
+std::optional<Cost> claim(const Shape& shape, const Split& split, ShareAcross share_across,
+                          HopsAcross hops_across) {
   const Nodes nodes = split.nodes();
   const int P = split.ranks, M = nodes.count();
   if (is_two_shot(nodes, split.blocks)) return find_collective("two_shot").claim(shape, split);
   const int ends = (nodes.size(0) > 1 ? 1 : 0) + (nodes.size(M - 1) > 1 ? 1 : 0);
-  Claim claim{0, M == 1 ? std::min(P - 1, 2) : hops_across(M, ends)};
+  Cost claim{0, M == 1 ? std::min(P - 1, 2) : hops_across(M, ends)};
   for (int r = 0; r < P; ++r)
     claim.sent_bytes = std::max(claim.sent_bytes, sent(shape, split, share_across, r));
   return claim;

@@ -24,9 +24,9 @@ void ring_all_gather(Schedule& s, const Operands& x) {
   if (block(0) != own) s.copy(block(0), own);
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  return Claim{(P - 1) * shape.map_elements() * element_bytes, P - 1};
+  return Cost{(P - 1) * shape.map_elements() * element_bytes, P - 1};
 }
 
 const Registered registered{{

@@ -28,9 +28,9 @@ void ring_exchange(Schedule& s, const Operands& x) {
   if (P == 1) s.copy(x.into, own);
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  return Claim{(P - 1) * shape.key_value_elements() * element_bytes, P - 1};
+  return Cost{(P - 1) * shape.key_value_elements() * element_bytes, P - 1};
 }
 
 const Registered registered{{

@@ -16,9 +16,9 @@ namespace {
 
 void ring_scan(Schedule& s, const Operands& x) { embed(s, "all_scan", {x.own, x.into, 1}); }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  return Claim{P > 1 ? shape.state_bytes() : 0, P - 1};
+  return Cost{P > 1 ? shape.state_bytes() : 0, P - 1};
 }
 
 std::int64_t sent(const Shape& shape, const Split& split, int rank) {

@@ -50,9 +50,9 @@ std::int64_t sent(const Shape& shape, const Split& split, int rank) {
   return everybody.sent_elements(shape, rank, split.ranks) * element_bytes;
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  Claim claim{0, std::min(P - 1, 2)};
+  Cost claim{0, std::min(P - 1, 2)};
   for (int r = 0; r < P; ++r) claim.sent_bytes = std::max(claim.sent_bytes, sent(shape, split, r));
   return claim;
 }

@@ -6,26 +6,18 @@
 
 namespace baton {
 
-namespace {
-
-bool is_choice(const AxisValue& one) {
-  return one.parts == in_name && (one.key == "scan" || one.key == "shares");
+std::string Workload::title() const {
+  std::string asked;
+  for (const AxisValue& one : axes())
+    if (one.parts == in_name && (one.key == "scan" || one.key == "shares"))
+      asked += (asked.empty() ? " (" : ", ") + std::get<std::string>(one.value);
+  return asked.empty() ? name() : name() + asked + ")";
 }
-
-}  // namespace
 
 std::string Workload::variant_name() const {
-  std::string words;
   for (const AxisValue& one : axes())
-    if (one.parts == in_name && one.key != "name" && !is_choice(one)) words += one.text();
-  return words;
-}
-
-std::string Workload::choices() const {
-  std::string words;
-  for (const AxisValue& one : axes())
-    if (is_choice(one)) words += (words.empty() ? "" : ", ") + std::get<std::string>(one.value);
-  return words;
+    if (one.parts == in_name && (one.key == "mode" || one.key == "line")) return one.text();
+  return {};
 }
 
 std::string Workload::native() const {

@@ -43,12 +43,10 @@ class Workload {
   virtual Variant variant() const { return Variant::whole; }
   /// The axes that all rows of a comparison group share, such as "forward/heads:32".
   std::string shape_name() const { return axes().folded(in_group); }
-  /// The axes that tell rows of one name, shape and choices apart, such as "overlapped"; may be
-  /// empty.
+  /// The name with the scan and the shares that were asked for, such as "zeco (ring_scan, even)".
+  std::string title() const;
+  /// The axis that tells rows of one title and shape apart, such as "overlapped"; may be empty.
   std::string variant_name() const;
-  /// What was asked for in place of a method's own, such as the scan "all_scan" or "even" shares,
-  /// with a comma between two; may be empty.
-  std::string choices() const;
 
   /// Bytes of one rank's state, for the table and for the choice of blocks.
   virtual std::int64_t state_bytes() const = 0;

@@ -59,11 +59,6 @@ std::string size_of(const Case& c) {
   return short_size(c.workload->is_layer() ? c.workload->axes().whole("tokens") : c.workload->state_bytes());
 }
 
-std::string row_name(const Case& c) {
-  const std::string choices = c.workload->choices();
-  return c.workload->name() + (choices.empty() ? "" : " (" + choices + ")");
-}
-
 std::string with_interval(const Ratio& ratio) {
   return fmt::format("{} [{},{}]", number(ratio.value), number(ratio.ci95[0]), number(ratio.ci95[1]));
 }

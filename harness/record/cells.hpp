@@ -33,9 +33,6 @@ std::string short_size(std::int64_t bytes);
 /// The size of a case: the tokens a rank of a layer, otherwise the bytes of a rank's state.
 std::string size_of(const Case& c);
 
-/// The name of a case's row: its workload's, with the scan that was asked for in place of its own.
-std::string row_name(const Case& c);
-
 /// A ratio with its interval, such as "1.234 [1.100,1.300]".
 std::string with_interval(const Ratio& ratio);
 

@@ -49,7 +49,7 @@ std::string plain(const Row& row, Key key, Form form) {
 /// The name with its mark: ~ for a simulated row, ! for one whose ranks take turns on a core or a
 /// GPU.
 std::string marked_name(const Row& row, Form) {
-  return (row.is_simulated() ? "~" : row.is_crowded() ? "!" : "") + row_name(row.bench_case);
+  return (row.is_simulated() ? "~" : row.is_crowded() ? "!" : "") + row.bench_case.workload->title();
 }
 
 /// The executor, and what stood in for the schedule.

@@ -22,9 +22,8 @@ bool have_like_exchanges(const Case& one, const Case& other) {
 
 /// How a row of the baseline is called, such as "zeco overlapped, 8 blocks".
 std::string title_of(const Case& one) {
-  std::string title = one.workload->name();
+  std::string title = one.workload->title();
   if (one.workload->variant() != Variant::whole) title += " " + one.workload->variant_name();
-  if (const std::string choices = one.workload->choices(); !choices.empty()) title += " by " + choices;
   if (!one.workload->cuts_blocks()) return title;
   return title + (one.blocks == auto_blocks ? ", auto blocks" : ", " + quantity(one.blocks, "block"));
 }

@@ -55,11 +55,7 @@ int width_of(const std::set<std::string>& texts, const std::string& title) {
 /// Chooses the columns of the default table for some cases.
 class Fitting {
  public:
-  Fitting(const std::vector<Case>& cases, int launches) : cases_(cases), launches_(launches) {
-    is_layer_ = cases.front().workload->is_layer();
-    is_model_ = cases.front().workload->is_model();
-    is_simulated_ = !cases.front().backend->is_measured;
-  }
+  Fitting(const std::vector<Case>& cases, int launches) : cases_(cases), launches_(launches) {}
 
   Table table() const {
     Table table{case_columns(),
@@ -75,13 +71,13 @@ class Fitting {
     };
     constexpr int least = 12;
     while (used() + least > terminal_columns) table.answer.pop_back();
-    const std::string title = title_of_names(cases_.front());
-    const int longest = width_of(distinct(cases_, [](const Case& c) { return "~" + row_name(c); }), title);
+    const Column name = fitted(column("name").titled(title_of_names(cases_.front())),
+                               [](const Case& c) { return "~" + c.workload->title(); });
     const Column memory = column("tensor_bytes");
-    if (is_layer_ && !is_model_ && used() + longest + memory.width + 1 <= terminal_columns)
+    if (is_layer_ && !is_model_ && used() + name.width + memory.width + 1 <= terminal_columns)
       table.answer.push_back(memory);
-    const int width = std::min(longest, terminal_columns - used());
-    table.bench_case.insert(table.bench_case.begin(), column("name").titled(title).of_width(-width));
+    const int width = std::min(name.width, terminal_columns - used());
+    table.bench_case.insert(table.bench_case.begin(), name.of_width(-width));
     return table;
   }
 
@@ -101,7 +97,8 @@ class Fitting {
 
   const std::vector<Case>& cases_;
   int launches_;
-  bool is_layer_ = false, is_model_ = false, is_simulated_ = false;
+  bool is_layer_ = cases_.front().workload->is_layer(), is_model_ = cases_.front().workload->is_model();
+  bool is_simulated_ = !cases_.front().backend->is_measured;
 };
 
 Columns Fitting::case_columns() const {

@@ -82,8 +82,8 @@ std::string Progress::what(const Results& results, int launches) const {
   if (launches > 1) text += fmt::format(" of {}", launches);
   if (!text.empty()) text += ", ";
   const std::string others = differences_.of_case(c);
-  return text + fmt::format("case {} of {} ({} on {}, {}, {}{}{}{})", settled + 1, cases_.size(), row_name(c),
-                            c.backend->name, quantity(c.ranks, "rank"), size_of(c),
+  return text + fmt::format("case {} of {} ({} on {}, {}, {}{}{}{})", settled + 1, cases_.size(),
+                            c.workload->title(), c.backend->name, quantity(c.ranks, "rank"), size_of(c),
                             c.workload->is_layer() ? " tokens" : "", others.empty() ? "" : ", ", others);
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Masks and packed documents as users ask for them: python3 command_line_masks_test.py COLLECTIVE_BENCH OPERATOR_BENCH"""
+"""Masks, packed documents and shares as users ask for them: python3 command_line_masks_test.py COLLECTIVE_BENCH OPERATOR_BENCH"""
 
 import unittest
 
@@ -53,12 +53,41 @@ class Masks(OperatorRecords, unittest.TestCase):
         ended = run("--methods", "window_halo", "--tokens", "64", "--ranks", "2", bench=OPERATOR_BENCH)
         self.assertIn("it needs a window, such as --mask window:1024", " ".join(ended.stderr.split()))
 
+    def test_shares_that_differ(self):
+        wanted = ["--heads", "4", "--d-k", "8", "--d-v", "8", "--chunk", "8", "-n", "3", "-w", "1"]
+        rows = self.records("--methods", "zeco,ulysses,ring_attention_zigzag", "--ranks", "2", "--sequence", "19", "--shares", "all",
+                            layer=wanted)
+        self.assertEqual([(r["wrong"], r["sequence"]) for r in rows], [(0, 19)] * 9)
+        self.assertEqual(len({r["contest"] for r in rows}), 2, "shares compete")
+        found = {(r["name"], r.get("shares", "padded")): (r["tokens"], round(r.get("padding", 0) * 19)) for r in rows}
+        self.assertEqual(found[("zeco", "padded")], (10, 1))
+        self.assertEqual(found[("zeco", "even")], (10, 0))
+        self.assertEqual(found[("zeco", "last")], (10, 0))
+        self.assertEqual(found[("ring_attention_zigzag", "padded")], (10, 1))
+        self.assertEqual(found[("ring_attention_zigzag", "last")], (10, 0))
+
+    def test_shares_that_are_given(self):
+        wanted = ["--heads", "6", "--d-k", "8", "--d-v", "8", "--chunk", "8", "-n", "3", "-w", "1", "--shares", "7,0,12"]
+        for r in self.records("--methods", "zeco,zeco_zigzag,ulysses_softmax,all_gather_kv,window_halo", "--mask", "causal,window:3",
+                              "--ranks", "3", layer=wanted):
+            if "skipped" not in r:
+                self.assertEqual((r["wrong"], r["shares"], r["sequence"], r["tokens"]), (0, "7,0,12", 19, 12))
+        ring, usp = self.records("--methods", "ring_attention_striped,usp", "--ranks", "3", layer=wanted, code=6)
+        self.assertIn("striped tokens are dealt in turn", ring["skipped"])
+        self.assertIn("its text has equal shares", usp["skipped"])
+
     def test_bad_input(self):
         for words, said in ((["--mask", "window"], "did you mean 'window:W'?"), (["--mask", "window:0"], "--mask window:0: '0'"),
                             (["--mask", "window16"], "unknown mask 'window16'"), (["--mask", "window:W"], "--mask window:W: 'W'"),
                             (["--mask", "half"], "there are: causal, full, window:W"), (["--documents", "3,x"], "--documents"),
                             (["--packed-draw", "lognormal"], "--packed-draw requires --packed"),
-                            (["--documents", "3", "--tokens", "3"], "--documents excludes --tokens")):
+                            (["--documents", "3", "--tokens", "3"], "--documents excludes --tokens"),
+                            (["--shares", "even"], "--shares needs the number of all tokens"),
+                            (["--shares", "evn", "--sequence", "8"], "did you mean 'even'?"),
+                            (["--shares", "3,4", "--sequence", "8"], "--shares: 7 tokens together, not the 8 of the sequence"),
+                            (["--shares", "3,x"], "--shares: 'x' is not a number of tokens"),
+                            (["--shares", "0,0"], "--shares: 0 tokens together"),
+                            (["--shares", "even", "--tokens", "8"], "--tokens excludes --shares")):
             ended = run(*words, bench=OPERATOR_BENCH)
             self.assertEqual(ended.returncode, 2)
             self.assertIn(said, ended.stderr)

@@ -107,7 +107,7 @@ TEST(Prove, AWrongCaseIsNamedAndTheOthersAreNot) {
                          .kind = Kind::all_gather,
                          .build = find_collective("ring_all_gather").build,
                          .claim = [](const Shape&, const Split&) {
-                           return Claim{1, 1};
+                           return Cost{1, 1};
                          }};
   const Shape shape{1, 4, 2, 1};
   const auto case_of = [&](const Collective& collective) {

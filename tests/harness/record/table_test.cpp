@@ -143,13 +143,14 @@ TEST(FittedTable, ARowNamesTheScanThatWasAskedFor) {
   layer.share = {64, 2, 4, 6, 8, GateKind::vector};
   const auto name = [&](const char* method, const char* scan) {
     layer.scan = scan;
-    return row_name({.workload = operator_workload(find_method(method), layer),
-                     .backend = &find_backend("mpi"),
-                     .ranks = 2});
+    return operator_workload(find_method(method), layer)->title();
   };
   EXPECT_EQ(name("zeco", ""), "zeco");
   EXPECT_EQ(name("zeco", "two_shot"), "zeco (two_shot)");
   EXPECT_EQ(name("ulysses", "two_shot"), "ulysses") << "which carries no states by a scan";
+  layer.shares = {ShareRule::even, 127};
+  EXPECT_EQ(name("zeco", "two_shot"), "zeco (two_shot, even)");
+  EXPECT_EQ(name("ulysses", ""), "ulysses (even)");
 }
 
 TEST(FittedTable, SaysWhatItsIntervalsCover) {

@@ -69,20 +69,21 @@ Result full_layer() {
   return result;
 }
 
-/// The same of softmax blocks by cuDNN, as if it were found.
+/// The same of softmax blocks by cuDNN, as if it were found, of a sequence that is padded.
 Result of_cudnn() {
   Layer layer = small_layer();
   layer.share.gate = GateKind::none;
   layer.dtype = Dtype::bf16;
   layer.kernels.softmax = SoftmaxBody::cudnn;
+  layer.mask.end = 61;
   MadeCase made = full_case();
   made.bench_case.workload =
-      operator_workload(find_method("ring_attention_softmax"), layer, {GateDraw::layer});
+      operator_workload(find_method("ring_attention_softmax"), layer, {GateDraw::layer})->sized(2);
   return full_result(made);
 }
 
 /// A batch of latent keys and packed documents behind a convolution, with a full mask and states,
-/// padded, as no method takes it, on one thread a rank.
+/// unequally shared, as no method takes it, on one thread a rank.
 Result of_mla() {
   Layer layer = small_layer();
   layer.share.batch = 2;
@@ -92,6 +93,7 @@ Result of_mla() {
   layer.share.qk_heads = 2;
   layer.share.latent = true;
   layer.mask = {MaskKind::full, 61};
+  layer.shares = {ShareRule::even, 61};
   layer.states = States::both;
   MadeCase made;
   made.bench_case.backend = &find_backend("tcp");

@@ -50,9 +50,9 @@ void build(Schedule& s, const Operands& x) {
   s.native("all_scan_by_hand", x.blocks, {x.into, carry}, {x.own.decay, x.own.state});
 }
 
-std::optional<Claim> claim(const Shape& shape, const Split& split) {
+std::optional<Cost> claim(const Shape& shape, const Split& split) {
   const int P = split.ranks;
-  return Claim{P > 1 ? shape.state_bytes() : 0, P - 1};
+  return Cost{P > 1 ? shape.state_bytes() : 0, P - 1};
 }
 
 const RegisteredMpiNative native{"all_scan_by_hand", run};

@@ -14,7 +14,7 @@
 namespace baton {
 namespace {
 
-std::optional<Claim> no_claim(const Shape&, const Split&) { return std::nullopt; }
+std::optional<Cost> no_claim(const Shape&, const Split&) { return std::nullopt; }
 
 Registered scan(const std::string& name, const std::string& how) {
   return Registered({

@@ -163,8 +163,8 @@ Collective collective(const std::string& name, const std::string& where) {
               [name](Schedule& s, const Operands& x) {
                 s.native(name, x.blocks, {x.into}, {x.own.decay, x.own.state});
               },
-          .claim = [](const Shape& shape, const Split& split) -> std::optional<Claim> {
-            return Claim{split.ranks > 1 ? shape.state_bytes() : 0, split.ranks - 1};
+          .claim = [](const Shape& shape, const Split& split) -> std::optional<Cost> {
+            return Cost{split.ranks > 1 ? shape.state_bytes() : 0, split.ranks - 1};
           },
           .sent = [](const Shape& shape, const Split& split,
                      int rank) { return rank + 1 < split.ranks ? shape.state_bytes() : 0; }};
