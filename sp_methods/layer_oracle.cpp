@@ -245,7 +245,7 @@ std::vector<float> LayerOracle::matrices(const Positions& positions, std::int64_
   return all;
 }
 
-/// The matrix of each head by which a run of tokens maps a state; that of no tokens is the identity.
+/// The matrix of each head by which a run of tokens maps a state, of no tokens the identity.
 std::vector<float> LayerOracle::matrices_of_run(std::int64_t token, std::int64_t tokens) const {
   const LayerShape& share = problem().share;
   std::vector<float> all(share.heads * share.d_k * share.d_k);

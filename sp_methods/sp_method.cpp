@@ -217,13 +217,6 @@ const char* to_string(States states) {
                                  : "both";
 }
 
-AttentionFlops attention_flops(Attention attention, Rule rule, std::int64_t heads, std::int64_t d_k,
-                               std::int64_t d_v) {
-  if (attention == Attention::softmax) return {.per_pair = static_cast<double>(heads * (d_k + d_v))};
-  const int products = rule == Rule::decay ? 2 : rule == Rule::delta ? 3 : 4;
-  return {.per_token = 2.0 * products * static_cast<double>(heads * d_k * d_v)};
-}
-
 const char* attention_name(Attention attention, Rule rule, GateKind gate) {
   if (attention == Attention::softmax || rule == Rule::decay) return to_string(attention);
   if (rule == Rule::low_rank) return "rwkv7";

@@ -71,20 +71,6 @@ const char* to_string(States states);
 /// deltanet, for a gate a channel, a gate a head or none; rwkv7 for a low-rank rule.
 const char* attention_name(Attention attention, Rule rule, GateKind gate);
 
-/// The floating-point operations that attention needs forward, of all heads. Backward it needs
-/// twice as many. What a kernel computes beyond the recurrence does not count.
-struct AttentionFlops {
-  /// For a token: 2 d_k d_v a head for each product with the state and for what is added to it.
-  /// Gated linear attention has two of these, a delta rule three and a low-rank rule four.
-  double per_token = 0;
-  /// For a token and each token of its sequence: d_k + d_v a head of causal softmax attention,
-  /// half of what all pairs need.
-  double per_pair = 0;
-};
-/// Returns them for `heads` query heads with keys of `d_k` and values of `d_v` channels.
-AttentionFlops attention_flops(Attention attention, Rule rule, std::int64_t heads, std::int64_t d_k,
-                               std::int64_t d_v);
-
 /// One layer on one rank.
 struct Layer {
   /// Sizes of one rank's share: of the largest one, or within `build` of the rank's own.

@@ -9,8 +9,8 @@
 namespace baton {
 
 /// The numbers that the words of `flag` have: numbers of tokens, or the path of one file with a
-/// number a line, where `#` begins a comment. Throws UsageError for what is no number of tokens, and
-/// if they are none together.
+/// number a line, where `#` begins a comment. Throws UsageError for what is no number of tokens, or
+/// if all are zero.
 std::vector<std::int64_t> given_lengths(const std::string& flag, const std::vector<std::string>& words);
 
 }  // namespace baton

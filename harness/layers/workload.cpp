@@ -11,6 +11,7 @@
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/verify.hpp"
+#include "sp_methods/attention_flops.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {

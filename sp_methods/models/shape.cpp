@@ -3,6 +3,8 @@
 
 #include <numeric>
 
+#include "sp_methods/attention_flops.hpp"
+
 namespace baton {
 
 namespace {

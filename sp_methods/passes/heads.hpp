@@ -137,7 +137,7 @@ class GatheredAttention {
   virtual void backward(const LayerTensors& x) = 0;
 };
 
-/// Bytes that the rank of `ranks` that sends most sends in the exchanges of a layer's passes. What it
+/// Bytes that the busiest of `ranks` ranks sends in the exchanges of a layer's passes. What it
 /// gathers it sends for its own tokens, and what it gives back for all others.
 inline std::int64_t head_exchange_bytes(const Layer& layer, int ranks) {
   const Cut cut = cut_of(layer, Layout::contiguous, ranks);

@@ -23,6 +23,7 @@
 #include "tests/held_out_seed.hpp"
 #include "tests/launched_tests.hpp"
 #include "tests/sp_methods/method_problems.hpp"
+#include "tests/sp_methods/sequence_problems.hpp"
 
 namespace {
 

@@ -27,13 +27,6 @@ TEST(SpMethods, ZecoSendsOneStateARankAndPass) {
   }
 }
 
-TEST(AttentionFlops, CountTheRecurrenceAndHalfOfAllPairs) {
-  EXPECT_EQ(attention_flops(Attention::linear, Rule::decay, 2, 3, 5).per_token, 4 * 2 * 3 * 5);
-  EXPECT_EQ(attention_flops(Attention::linear, Rule::delta, 2, 3, 5).per_token, 6 * 2 * 3 * 5);
-  EXPECT_EQ(attention_flops(Attention::linear, Rule::low_rank, 2, 3, 5).per_token, 8 * 2 * 3 * 5);
-  EXPECT_EQ(attention_flops(Attention::softmax, Rule::decay, 2, 3, 5).per_pair, 2 * (3 + 5));
-}
-
 TEST(SpMethods, NothingTravelsWithoutAnExchange) {
   EXPECT_EQ(check("local", build_all(find_method("local"), layer(Pass::both), 4)).busiest_sent_bytes(), 0);
   const auto alone = build_all(find_method("lasp2"), layer(Pass::both, Mode::compute_only), 4);

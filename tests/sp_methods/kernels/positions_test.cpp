@@ -20,8 +20,8 @@ std::vector<std::int64_t> positions_of(const Cut& cut, int rank) {
 
 constexpr Layout layouts[]{Layout::contiguous, Layout::zigzag, Layout::striped};
 
-/// All cuts into unequal shares of 0 to 40 tokens over 1 to 8 ranks. Given shares are empty on every
-/// third rank.
+/// All cuts into unequal shares of 0 to 40 tokens over 1 to 8 ranks. Every third given share is
+/// empty.
 std::vector<Cut> unequal_cuts() {
   std::vector<Cut> all;
   for (int ranks = 1; ranks <= 8; ++ranks)
