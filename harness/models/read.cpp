@@ -129,9 +129,14 @@ LinearLayers Reader::linear() const {
   const Sourced of = part("linear", {"attention", "heads", "qk_heads", "d_k", "d_v", "gate_rank", "conv",
                                      "output_gate", "output_gate_rank"});
   LinearLayers l = sizes<LinearLayers>(of);
-  const std::string kind = of["attention"].word("attention", {"linear", "deltanet", "gdn", "kda"});
-  l.rule = kind == "linear" ? Rule::decay : Rule::delta;
-  l.gate = kind == "gdn" ? GateKind::scalar : kind == "deltanet" ? GateKind::none : GateKind::vector;
+  const std::string kind =
+      of["attention"].word("attention", {"linear", "deltanet", "gdn", "kda", "lightning"});
+  const bool is_lightning = kind == "lightning";
+  l.rule = kind == "linear" || is_lightning ? Rule::decay : Rule::delta;
+  l.form = is_lightning ? LinearForm::lightning : LinearForm::plain;
+  l.gate = kind == "gdn" || is_lightning ? GateKind::scalar
+           : kind == "deltanet"          ? GateKind::none
+                                         : GateKind::vector;
   const std::int64_t qk_heads = of.divisor("qk_heads", l.heads);
   l.qk_heads = qk_heads == l.heads ? 0 : qk_heads;
   l.gate_rank = of.size_if_any("gate_rank");
@@ -139,6 +144,8 @@ LinearLayers Reader::linear() const {
   const std::string gate = of["output_gate"].word("output_gate", {"none", "silu", "sigmoid"});
   l.output_gate = gate == "none" ? OutputGate::none : gate == "silu" ? OutputGate::silu : OutputGate::sigmoid;
   l.output_gate_rank = of.size_if_any("output_gate_rank");
+  if (is_lightning && (l.gate_rank > 0 || l.conv > 0))
+    model_.section("linear").refuse("attention", "lightning attention has no gate_rank and no conv");
   return l;
 }
 

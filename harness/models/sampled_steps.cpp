@@ -72,8 +72,8 @@ void run_on(const Kernel& kernel, std::span<const std::int64_t> rows, const Host
   const auto count = static_cast<std::int64_t>(rows.size());
   if (const auto* p = std::any_cast<Rows>(&kernel.parameters))
     return host_body<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates, LogGateGradients,
-                     Logistic, LogisticGradients, SigmoidGate, SigmoidGateGradients, SwiGlu, SwiGluGradients>(
-        kernel.name, {count, p->width, p->constant})(operands);
+                     FixedGates, Logistic, LogisticGradients, SigmoidGate, SigmoidGateGradients, SwiGlu,
+                     SwiGluGradients>(kernel.name, {count, p->width, p->constant})(operands);
   if (const auto* p = std::any_cast<GateRows>(&kernel.parameters))
     return host_body<DecayGates, DecayGateGradients>(kernel.name, {count, p->heads, p->group})(operands);
   auto one = std::any_cast<Rotation>(kernel.parameters);

@@ -135,7 +135,8 @@ void WholeHeads::expect(const std::string& name, const std::string& buffer, cons
 }  // namespace
 
 bool has_whole_heads(const Stack& stack) {
-  return stack.shape.linear.rule != Rule::decay || stack.shape.linear.conv > 0;
+  const LinearLayers& of = stack.shape.linear;
+  return of.rule != Rule::decay || of.conv > 0 || of.qk_heads > 0;
 }
 
 Comparison compare_whole_heads(const SampledRun& run) {

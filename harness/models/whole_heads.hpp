@@ -6,7 +6,7 @@
 namespace baton {
 
 /// True if a layer's linear attention is compared by whole heads: a delta rule maps a state by
-/// matrices, and a convolution reads tokens of other ranks.
+/// matrices, a convolution reads tokens of other ranks, and heads of values may share q and k.
 bool has_whole_heads(const Stack& stack);
 
 /// Compares one drawn head of q, and the heads of values that share it, of some linear layers with

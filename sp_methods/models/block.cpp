@@ -8,16 +8,18 @@
 
 namespace baton {
 
-Block::Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
+Block::Block(Schedule& schedule, const ModelShape& shape, int number, const SpMethod& method, Layer layer,
              const std::string& label, bool keeps)
     : runs_whole_(&method == &whole_sequence()),
       schedule_(schedule),
       shape_(shape),
-      kind_(kind),
+      number_(number),
+      kind_(shape.layers[number]),
       method_(method),
       layer_(std::move(layer)),
       memory_(schedule, layer_.share.tokens, layer_.dtype, label, keeps),
-      products_(memory_) {
+      products_(memory_),
+      rows_(shape, kind_, memory_, products_) {
   if (runs_whole_) layer_.share.tokens *= schedule.ranks();
   if (keeps) layer_.saved = std::make_shared<std::map<std::string, Slice>>();
 }
@@ -39,28 +41,13 @@ void Block::record_projections(const LayerWeights& weights, const Slice& x) {
     gather_rows(schedule_, all);
     memory_.work_on(share().tokens);
   }
-  for (const auto& [name, weight] : {std::pair{"q", "query"}, {"k", "key"}, {"v", "value"}})
-    if (is_linear() || *name == 'v')
-      products_.project(memory_.kept(name, weights[weight].weight.columns), all, weights[weight]);
-    else
-      record_softmax_rows(weights, all, name, weight);
+  rows_.record(weights, all, positions());
   if (shape_.has_gates(kind_)) record_gates(weights, all);
   if (!has_rule(Rule::delta)) return;
   const Slice b = memory_.working("b", share().heads);
   products_.project(b, all, weights["beta"]);
   record<Logistic>(schedule_, rows(share().heads), {b, memory_.kept("beta", share().heads)});
 }
-
-namespace {
-
-/// The rotation of the rows of `heads` heads of q or k, whose tokens stand at `positions`.
-Rotation rotation(const SoftmaxLayers& of, const Layer& layer, std::int64_t heads, const Positions& positions,
-                  bool turns_back) {
-  return {layer.share.tokens, heads,     of.d_k,     of.rotated,
-          of.rotation_base,   positions, turns_back, layer.dtype};
-}
-
-}  // namespace
 
 /// The positions of this rank's tokens.
 Positions Block::positions() const {
@@ -69,49 +56,13 @@ Positions Block::positions() const {
   return positions_of(method_, schedule_.rank(), schedule_.ranks(), tokens());
 }
 
-/// Records q or k of softmax attention: a projection, the norm of each head and the rotation.
-void Block::record_softmax_rows(const LayerWeights& weights, const Slice& n, const std::string& name,
-                                const std::string& weight) {
-  const std::int64_t columns = weights[weight].weight.columns, d_k = share().d_k;
-  const bool is_normed = shape_.softmax.has_head_norms, turns = shape_.softmax.rotated > 0;
-  Slice row = is_normed ? memory_.kept("raw_" + name, columns)
-              : turns   ? memory_.working("raw_" + name, columns)
-                        : memory_.kept(name, columns);
-  products_.project(row, n, weights[weight]);
-  if (is_normed) {
-    const Slice normed = turns ? memory_.working("normed_" + name, columns) : memory_.kept(name, columns);
-    record<RmsNorm>(schedule_, {tokens() * columns / d_k, d_k, norm_epsilon, layer_.dtype},
-                    {row, weights[weight + "_norm"].slice, normed});
-    row = normed;
-  }
-  if (turns)
-    record<Rotate>(schedule_, rotation(shape_.softmax, layer_, columns / d_k, positions(), false),
-                   {row, memory_.kept(name, columns)});
-}
-
-/// Records the gradient of q's or k's projection for that of q or k.
-Slice Block::record_softmax_rows_backward(const LayerWeights& weights, const LayerWeights& gradients,
-                                          const Slice& d, const std::string& name,
-                                          const std::string& weight) {
-  const std::int64_t columns = weights[weight].weight.columns, d_k = share().d_k;
-  Slice row = d;
-  if (shape_.softmax.rotated > 0) {
-    row = memory_.working("d_normed_" + name, columns);
-    record<Rotate>(schedule_, rotation(shape_.softmax, layer_, columns / d_k, positions(), true), {d, row});
-  }
-  if (!shape_.softmax.has_head_norms) return row;
-  const Slice raw = memory_.working("d_raw_" + name, columns);
-  record<RmsNormGradients>(schedule_, {tokens() * columns / d_k, d_k, norm_epsilon, layer_.dtype},
-                           {memory_.kept("raw_" + name),
-                            weights[weight + "_norm"].slice,
-                            row,
-                            {},
-                            raw,
-                            gradients[weight + "_norm"].slice});
-  return raw;
-}
-
 void Block::record_gates(const LayerWeights& weights, const Slice& n) {
+  if (shape_.is_lightning(kind_)) {
+    // From the first layer to the last the slopes become flatter (arXiv 2501.08313).
+    const double others = shape_.count() - 1, factor = 1 - number_ / (others + 1e-5) + 1e-5;
+    const Rows rows{tokens(), gates(), static_cast<float>(factor), layer_.dtype};
+    return baton::record<FixedGates>(schedule_, rows, {memory_.kept("g", gates())});
+  }
   const bool has_rates = shape_.has_decay_rates(kind_);
   const Slice z = has_rates ? memory_.kept("z", gates()) : memory_.working("z", gates());
   products_.project_through(weights, "gate", n, z);
@@ -267,13 +218,11 @@ void Block::record_backward(const LayerWeights& weights, const LayerWeights& gra
   Slice d_gate;
   const Slice d_o = record_output_backward(weights, gradients, d_h, d_gate);
   LayerTensors x = record_attention_backward(weights, gradients, d_o);
-  if (!is_linear()) {
-    x.dq = record_softmax_rows_backward(weights, gradients, x.dq, "q", "query");
-    x.dk = record_softmax_rows_backward(weights, gradients, x.dk, "k", "key");
-  }
+  rows_.record_backward(weights, gradients, positions(), x);
   std::vector<std::pair<const char*, Slice>> products{{"query", x.dq}, {"key", x.dk}, {"value", x.dv}};
   if (!d_gate.empty()) products.emplace_back("output_gate", d_gate);
-  if (!x.dg.empty()) products.emplace_back("gate", record_gates_backward(weights, gradients, x.dg));
+  if (!x.dg.empty() && !shape_.is_lightning(kind_))
+    products.emplace_back("gate", record_gates_backward(weights, gradients, x.dg));
   if (!x.dbeta.empty()) {
     const Slice d_b = memory_.working("d_b", share().heads);
     record<LogisticGradients>(schedule_, rows(share().heads), {memory_.kept("beta"), x.dbeta, d_b});

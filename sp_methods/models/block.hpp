@@ -8,8 +8,9 @@
 //              out = h + swiglu(a, b) W
 //   backward:  the same in reverse; d_x = d_h + what comes through the norm
 //
-// Softmax layers may norm and rotate q and k, and have no norm of o. A projection has one matrix,
-// or two with few numbers between them.
+// Softmax layers have no norm of o; that of lightning attention is of all heads together. What is
+// done to q, k and v is in mixer_rows.hpp. A projection has one matrix, or two with few numbers
+// between them.
 // Tensors have the layer's dtype, as its weights do; gradients of weights are f32.
 //
 // Kept for the backward pass: x, q, k, v, g, beta, u, o, h, a, b, what is between two matrices,
@@ -23,6 +24,7 @@
 
 #include "collectives/schedule/schedule.hpp"
 #include "sp_methods/models/kernels/gates.hpp"
+#include "sp_methods/models/mixer_rows.hpp"
 #include "sp_methods/models/projections.hpp"
 #include "sp_methods/models/shape.hpp"
 #include "sp_methods/sp_method.hpp"
@@ -33,10 +35,10 @@ namespace baton {
 /// first.
 class Block {
  public:
-  /// Makes the block of `layer`, one rank's share, whose pass is set here. Names of kept tensors
-  /// end in `label`. If `keeps` is false, no backward pass follows, and what would be kept is
-  /// working memory. Everything else but `layer` must outlive the block.
-  Block(Schedule& schedule, const ModelShape& shape, Attention kind, const SpMethod& method, Layer layer,
+  /// Makes the block of `layer`, one rank's share of layer `number` of the model, whose pass is set
+  /// here. Names of kept tensors end in `label`. If `keeps` is false, no backward pass follows, and
+  /// what would be kept is working memory. Everything else but `layer` must outlive the block.
+  Block(Schedule& schedule, const ModelShape& shape, int number, const SpMethod& method, Layer layer,
         const std::string& label = {}, bool keeps = true);
 
   /// Sets `out` [tokens, width] from x [tokens, width], which must last until the backward pass.
@@ -49,7 +51,10 @@ class Block {
   Rows rows(std::int64_t width) const { return {tokens(), width, norm_epsilon, layer_.dtype}; }
   const LayerShape& share() const { return layer_.share; }
   std::int64_t tokens() const { return memory_.tokens(); }
-  Rows value_rows() const { return {tokens() * share().heads, share().d_v, norm_epsilon, layer_.dtype}; }
+  Rows value_rows() const {
+    const std::int64_t width = shape_.normed_width();
+    return {tokens() * values() / width, width, norm_epsilon, layer_.dtype};
+  }
   std::int64_t values() const { return share().heads * share().d_v; }
   std::int64_t gates() const { return share().heads * share().gate_width(); }
   GateRows decay_rows() const { return {tokens(), share().heads, share().gate_width(), layer_.dtype}; }
@@ -59,10 +64,6 @@ class Block {
   Positions positions() const;
   Slice record_norm(const Slice& x, const PlacedWeight& weight);
   void record_projections(const LayerWeights& weights, const Slice& x);
-  void record_softmax_rows(const LayerWeights& weights, const Slice& n, const std::string& name,
-                           const std::string& weight);
-  Slice record_softmax_rows_backward(const LayerWeights& weights, const LayerWeights& gradients,
-                                     const Slice& d, const std::string& name, const std::string& weight);
   void record_gates(const LayerWeights& weights, const Slice& n);
   LayerTensors attention_tensors(const LayerWeights& weights) const;
   Slice record_output_norm(const LayerWeights& weights);
@@ -79,11 +80,13 @@ class Block {
   bool runs_whole_;
   Schedule& schedule_;
   const ModelShape& shape_;
+  int number_;
   Attention kind_;
   const SpMethod& method_;
   Layer layer_;
   BlockMemory memory_;
   Projections products_;
+  MixerRows rows_;
 };
 
 }  // namespace baton

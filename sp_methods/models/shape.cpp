@@ -57,7 +57,7 @@ std::vector<Weight> ModelShape::weights(Attention kind) const {
     all.push_back({"key_norm", 1, of.d_k, WeightKind::norm});
   }
   if (of.conv > 0) all.push_back({"conv", 2 * of.query_heads() * of.d_k + values, of.conv, WeightKind::taps});
-  if (has_gates(kind)) {
+  if (has_gates(kind) && !is_lightning(kind)) {
     const std::int64_t gates = of.heads * of.gate_width();
     add_projection(all, "gate", width, gates, linear.gate_rank);
     all.push_back({"gate_bias", 1, gates, WeightKind::bias});
@@ -66,7 +66,7 @@ std::vector<Weight> ModelShape::weights(Attention kind) const {
   if (rule(kind) == Rule::delta) all.push_back({"beta", width, of.heads});
   if (output_gate(kind) != OutputGate::none)
     add_projection(all, "output_gate", width, values, is_linear ? linear.output_gate_rank : 0);
-  if (is_linear) all.push_back({"output_norm", 1, of.d_v, WeightKind::norm});
+  if (is_linear) all.push_back({"output_norm", 1, normed_width(), WeightKind::norm});
   all.push_back({"output", values, width});
   all.push_back({"mlp_norm", 1, width, WeightKind::norm});
   all.push_back({"mlp_gate", width, mlp});

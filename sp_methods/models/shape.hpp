@@ -6,9 +6,9 @@
 //
 // Linear layers are those of gated linear attention (arXiv 2312.06635, section 4.4 and figure 2),
 // or under a delta rule those of Gated DeltaNet (arXiv 2412.06464) and Kimi Linear (arXiv
-// 2510.26692). Softmax layers may have norms of q and k, rotary positions (arXiv 2104.09864) and an
-// output gate, as those of Qwen3-Next have. RMSNorm and SwiGLU are those of LLaMA (arXiv
-// 2302.13971).
+// 2510.26692), or those of MiniMax-01 (arXiv 2501.08313). Softmax layers may have norms of q and k,
+// rotary positions (arXiv 2104.09864) and an output gate, as those of Qwen3-Next have. RMSNorm and
+// SwiGLU are those of LLaMA (arXiv 2302.13971).
 #pragma once
 
 #include <algorithm>
@@ -51,9 +51,14 @@ struct Weight {
 /// silu or behind the logistic function.
 enum class OutputGate { none, silu, sigmoid };
 
+/// What linear layers have beside their rule and gates. Lightning attention (arXiv 2401.04658) has
+/// q, k and v behind silu, gates that are constants of head and layer, and one norm of all heads.
+enum class LinearForm { plain, lightning };
+
 /// The linear layers of a model.
 struct LinearLayers {
   Rule rule = Rule::decay;
+  LinearForm form = LinearForm::plain;
   std::int64_t heads = 4;
   std::int64_t qk_heads = 0;  ///< Heads of q and k, a divisor of `heads`; 0 for as many.
   std::int64_t d_k = 16;
@@ -107,6 +112,14 @@ struct ModelShape {
   /// One rank's share of a layer's attention.
   LayerShape share(Attention kind, std::int64_t tokens) const;
   bool has_gates(Attention kind) const { return kind == Attention::linear && linear.gate != GateKind::none; }
+  /// True if layers have the form of lightning attention, whose gates no weight makes.
+  bool is_lightning(Attention kind) const {
+    return kind == Attention::linear && linear.form == LinearForm::lightning;
+  }
+  /// Width of the runs of o that are normed one by one: a head, or in lightning attention all.
+  std::int64_t normed_width() const {
+    return linear.form == LinearForm::lightning ? linear.heads * linear.d_v : linear.d_v;
+  }
   /// True if gates are those of a delta rule, -e^rate softplus(z + bias).
   bool has_decay_rates(Attention kind) const { return has_gates(kind) && linear.rule == Rule::delta; }
   /// The gate of a layer's output.

@@ -27,7 +27,7 @@ class Recorder {
       weights_.push_back(s_.input(layer_buffer("weights", layer), shard, dtype()));
       if (stack.has_backward) gradients_.push_back(s_.output(layer_buffer("d_weights", layer), shard));
       const int number = stack.has_backward ? layer : stack.last_of_kind(layer);
-      blocks_.push_back(std::make_unique<Block>(s_, stack.shape, kind(layer), stack.method(kind(layer)),
+      blocks_.push_back(std::make_unique<Block>(s_, stack.shape, layer, stack.method(kind(layer)),
                                                 stack.layer_of(kind(layer)), layer_buffer("", number),
                                                 stack.has_backward));
     }

@@ -87,6 +87,13 @@ class ModelBench(unittest.TestCase):
         self.assertIn("gla-1b: 24 layers of width 2048", text)
         self.assertEqual(sum(line.startswith("~zeco") for line in text.splitlines()), 2)
 
+    def test_hybrids_of_other_layers_are_verified_small_and_part_by_part(self):
+        for name, layers in (("minimax-text-01", "8"),):
+            asked = ("--model", name, "--layers", layers, "--width", "64", "--heads", "2", "--d-k", "16", "--d-v", "16", "--mlp", "64",
+                     "--methods", "zeco", "--lines", "full", "--ranks", "2")
+            for more in (("--tokens", "40"), ("--tokens", "4096", "--pass", "forward"), ("--tokens", "4096", "--chunk", "64")):
+                self.assertEqual([one["wrong"] for one in records(*asked, *more)], [0], (name, more))
+
     def test_models_are_simulated_as_gpus_run_them(self):
         found = records("--executor", "simulator", "--topology", str(ROOT / "topologies/dgx-h100-8.json"), "--methods", "whole",
                         "--lines", "full", "--pass", "forward", "--ranks", "4", "--heads", "2", "--d-k", "64", "--d-v", "64", "--dtype",

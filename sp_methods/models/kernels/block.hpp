@@ -5,7 +5,7 @@
 //   matmul       out = c + a b
 //   rms_norm     y = w (.) x / sqrt(mean(x^2) + epsilon)
 //   gated_norm   y = rms_norm(o) (.) silu(u)
-//   swiglu       m = silu(a) (.) b
+//   swiglu       m = silu(a) (.) b, or silu(a) without b
 //
 // Each of the others has a twin that makes gradients; gradients of weights are sums over the rows
 // of this rank, in f32. Nothing but what these contracts name is kept from the forward pass: norms
@@ -61,7 +61,7 @@ struct Matmul {
 struct Rows {
   std::int64_t count = 0;
   std::int64_t width = 0;
-  /// Number that kernels of norms add to the mean square; factor of the log in kernels of gates.
+  /// Number that kernels of norms add to the mean square; factor of the gates in kernels of gates.
   float constant = 0;
   Dtype dtype = Dtype::f32;
 
@@ -150,7 +150,7 @@ struct SwiGlu {
   template <class A>
   struct Operands {
     In<A, Tensor> gate{};  ///< [count, width]
-    In<A, Tensor> up{};    ///< [count, width]
+    In<A, Tensor> up{};    ///< [count, width], or null
     Out<A, Tensor> m{};    ///< [count, width]
     auto reads() { return std::tie(gate, up); }
     auto writes() { return std::tie(m); }
@@ -166,10 +166,10 @@ struct SwiGluGradients {
   template <class A>
   struct Operands {
     In<A, Tensor> gate{};     ///< [count, width]
-    In<A, Tensor> up{};       ///< [count, width]
+    In<A, Tensor> up{};       ///< [count, width], or null
     In<A, Tensor> d_m{};      ///< [count, width]
     Out<A, Tensor> d_gate{};  ///< [count, width]
-    Out<A, Tensor> d_up{};    ///< [count, width]
+    Out<A, Tensor> d_up{};    ///< [count, width], or null as `up` is
     auto reads() { return std::tie(gate, up, d_m); }
     auto writes() { return std::tie(d_gate, d_up); }
   };

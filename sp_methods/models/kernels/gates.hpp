@@ -3,12 +3,13 @@
 // rule, the gate of an output, and rotary positions, with their gradients.
 //
 //   decay gates    g = -e^{rate} softplus(z + bias), a rate a head
+//   fixed gates    g = -factor 2^{-8 (h + 1) / H} of head h of H
 //   logistic       y = sigmoid(x)
 //   sigmoid gate   y = o (.) sigmoid(u)
 //   rotate         (y_i, y_{i+n}) = (x_i, x_{i+n}) turned by p base^{-i/n}, i < n, 2 n = rotated
 //
 // Source: log gates of arXiv 2312.06635, section 4.4; decay gates of "Gated Delta Networks", arXiv
-// 2412.06464, as Qwen3-Next has them; rotation of arXiv 2104.09864.
+// 2412.06464, as Qwen3-Next has them; slopes of arXiv 2108.12409; rotation of arXiv 2104.09864.
 #pragma once
 
 #include <cstdint>
@@ -102,6 +103,21 @@ struct DecayGateGradients {
   static double flops(const GateRows& p) { return 9 * p.rows().elements(); }
   static double bytes(const GateRows& p) { return p.rows().bytes(3); }
   static void on_host(const Operands<OnHost>& x, const GateRows& p);
+};
+
+/// Sets gates that are constants of a head: a row is that of one token.
+struct FixedGates {
+  static constexpr const char* name = "fixed_gates";
+  using Parameters = Rows;
+  template <class A>
+  struct Operands {
+    Out<A, Tensor> g{};  ///< [count, width]
+    auto reads() { return std::tie(); }
+    auto writes() { return std::tie(g); }
+  };
+  static double flops(const Rows&) { return 0; }
+  static double bytes(const Rows& p) { return p.bytes(1); }
+  static void on_host(const Operands<OnHost>& x, const Rows& p);
 };
 
 struct Logistic {

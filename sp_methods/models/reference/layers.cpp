@@ -101,6 +101,7 @@ Matrix times_heads(const Matrix& x, const Matrix& of_heads) {
 
 ReferenceBlock::ReferenceBlock(const ModelProblem& problem, int layer, std::uint64_t rounding)
     : problem_(problem),
+      layer_(layer),
       kind_(problem.stack.shape.layers[layer]),
       rounding_(rounding_of(rounding, layer)),
       roundings_(rounding_) {
@@ -148,7 +149,7 @@ Matrix ReferenceBlock::softmax_rows_backward(const Matrix& raw, const std::strin
 /// The attention's output as the gate takes it.
 Matrix ReferenceBlock::normed_output() const {
   if (kind_ == Attention::softmax) return o_;
-  return rounded(reference_norm(o_, w("output_norm"), problem_.stack.shape.linear.d_v));
+  return rounded(reference_norm(o_, w("output_norm"), w("output_norm").cols()));
 }
 
 /// The attention's output as the output projection takes it.
@@ -170,26 +171,42 @@ Matrix ReferenceBlock::output_backward(const Matrix& d_y, Matrix& d_u, WeightGra
     d_u = rounded(d_y.cwiseProduct(normed_output()).cwiseProduct(slope));
   }
   if (kind_ == Attention::softmax) return d_normed;
-  return reference_norm_backward(o_, w("output_norm"), problem_.stack.shape.linear.d_v, d_normed,
-                                 problem_.ranks, gradients["output_norm"], roundings_);
+  return reference_norm_backward(o_, w("output_norm"), w("output_norm").cols(), d_normed, problem_.ranks,
+                                 gradients["output_norm"], roundings_);
 }
 
 double ReferenceBlock::enlargement() const {
   if (kind_ == Attention::softmax) return 1;
-  const auto width = problem_.stack.shape.linear.d_v;
+  const auto width = w("output_norm").cols();
   const Eigen::Map<const Matrix> heads(o_.data(), o_.size() / width, width);
   const Eigen::VectorXd squares = heads.rowwise().squaredNorm() / static_cast<double>(width);
   return std::sqrt(squares.mean() / (squares.minCoeff() + double{norm_epsilon}));
+}
+
+/// The gates of lightning attention: slopes of ALiBi, flatter from layer to layer.
+Matrix ReferenceBlock::fixed_gates() const {
+  const ModelShape& shape = problem_.stack.shape;
+  const double factor = 1 - layer_ / (shape.count() - 1 + 1e-5) + 1e-5;
+  Matrix g(normed_.rows(), shape.linear.heads);
+  for (Eigen::Index head = 0; head < g.cols(); ++head)
+    g.col(head).setConstant(-factor * std::exp2(-8.0 * (1.0 + head) / g.cols()));
+  return rounded(g);
 }
 
 /// Sets the inputs of attention from the normed rows.
 void ReferenceBlock::project() {
   rows_.q = raw_q_ = projected("query", normed_);
   rows_.k = raw_k_ = projected("key", normed_);
-  rows_.v = projected("value", normed_);
+  rows_.v = raw_v_ = projected("value", normed_);
   if (kind_ == Attention::softmax) {
     rows_.q = softmax_rows(raw_q_, "query_norm");
     rows_.k = softmax_rows(raw_k_, "key_norm");
+  }
+  if (problem_.stack.shape.is_lightning(kind_)) {
+    rows_.q = rounded(silu(raw_q_));
+    rows_.k = rounded(silu(raw_k_));
+    rows_.v = rounded(silu(raw_v_));
+    rows_.g = fixed_gates();
   }
   if (problem_.stack.shape.output_gate(kind_) != OutputGate::none) u_ = projected("output_gate", normed_);
   if (has("conv")) rows_.conv = w("conv");
@@ -240,6 +257,11 @@ Matrix ReferenceBlock::attention_backward(const Matrix& d_o, WeightGradients& gr
   if (kind_ == Attention::softmax) {
     d.of.q = softmax_rows_backward(raw_q_, "query_norm", rounded(d.of.q), gradients);
     d.of.k = softmax_rows_backward(raw_k_, "key_norm", rounded(d.of.k), gradients);
+  }
+  if (problem_.stack.shape.is_lightning(kind_)) {
+    d.of.q = d.of.q.cwiseProduct(silu_slope(raw_q_));
+    d.of.k = d.of.k.cwiseProduct(silu_slope(raw_k_));
+    d.of.v = d.of.v.cwiseProduct(silu_slope(raw_v_));
   }
   Matrix d_normed = through("query", normed_, rounded(d.of.q), gradients);
   d_normed += through("key", normed_, rounded(d.of.k), gradients);

@@ -60,6 +60,7 @@ class ReferenceBlock {
   Matrix projected(const std::string& name, const Matrix& x);
   /// The gradient of x for that of its projection, and those of the weights.
   Matrix through(const std::string& name, const Matrix& x, const Matrix& d, WeightGradients& gradients) const;
+  Matrix fixed_gates() const;
   void project();
   Matrix softmax_rows(const Matrix& raw, const std::string& norm) const;
   Matrix softmax_rows_backward(const Matrix& raw, const std::string& norm, const Matrix& d,
@@ -73,13 +74,14 @@ class ReferenceBlock {
   Matrix rounded(Matrix x) const { return baton::rounded(std::move(x), roundings_); }
 
   const ModelProblem& problem_;
+  int layer_;
   Attention kind_;
   std::uint64_t rounding_;
   mutable Roundings roundings_;
   std::map<std::string, Matrix> weights_;
   std::map<std::string, Matrix> between_;  // what is between the two matrices of a projection
   AttentionRows rows_;
-  Matrix x_, normed_, raw_q_, raw_k_, z_, u_, o_, h_, mlp_normed_, a_, b_;
+  Matrix x_, normed_, raw_q_, raw_k_, raw_v_, z_, u_, o_, h_, mlp_normed_, a_, b_;
 };
 
 }  // namespace baton

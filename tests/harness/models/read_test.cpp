@@ -145,6 +145,13 @@ TEST(ReadModel, TakesSectionsOfEachKindOfLayers) {
   json.erase("softmax");
   EXPECT_THAT(refusal(json), HasSubstr("softmax: missing, expected the sizes of softmax layers"));
   json = hybrid();
+  json["linear"]["attention"] = "lightning";
+  EXPECT_THAT(refusal(json), HasSubstr("linear.attention: lightning attention has no gate_rank and no conv"));
+  json["linear"].erase("conv");
+  const File lightning(json.dump());
+  EXPECT_EQ(read_model(lightning.path()).linear.form, LinearForm::lightning);
+  EXPECT_EQ(read_model(lightning.path()).linear.gate, GateKind::scalar);
+  json = hybrid();
   json["sources"]["linear"].erase("conv");
   EXPECT_THAT(refusal(json), HasSubstr("sources.linear.conv: missing"));
 }
@@ -181,9 +188,9 @@ TEST(ReadModel, RefusesWhatIsNoFileOfJson) {
 }
 
 TEST(ReadModel, KnowsTheModelsOfThisProject) {
-  EXPECT_THAT(model_names(),
-              testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "linear-llama3-1b", "qwen3-next-80b-a3b",
-                                   "qwen3.5-27b", "qwen3.5-9b", "zeco-1b", "zeco-1b-h128"));
+  EXPECT_THAT(model_names(), testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "linear-llama3-1b",
+                                                  "minimax-text-01", "qwen3-next-80b-a3b", "qwen3.5-27b",
+                                                  "qwen3.5-9b", "zeco-1b", "zeco-1b-h128"));
   // flash-linear-attention's GLA-1B: 51.4 million weights a layer.
   EXPECT_NEAR(static_cast<double>(find_model("gla-1b").parameters(Attention::linear)), 51.4e6, 0.1e6);
   const ModelShape qwen = find_model("qwen3.5-9b");
@@ -192,6 +199,8 @@ TEST(ReadModel, KnowsTheModelsOfThisProject) {
   EXPECT_EQ(qwen.share(Attention::linear, 1).query_heads(), 16);
   EXPECT_EQ(qwen.softmax.rotated, 64);
   EXPECT_NEAR(static_cast<double>(qwen.parameters(true)), 9.0e9, 0.5e9);
+  // MiniMax-Text-01 has 45.9 billion active weights, without embedding and head.
+  EXPECT_NEAR(static_cast<double>(find_model("minimax-text-01").parameters(false)), 45.9e9, 0.1e9);
   for (const std::string& name : model_names()) EXPECT_EQ(find_model(name).name, name);
   EXPECT_EQ(find_model("models/gla-1b.json").name, "gla-1b");  // the path of earlier versions
 }

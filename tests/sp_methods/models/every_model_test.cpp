@@ -98,13 +98,18 @@ Stack stack_of(const SpMethod& method, Mode mode) {
   return stack;
 }
 
-/// Linear layers of hybrid models: Gated DeltaNet as in Qwen3-Next, and Kimi's delta attention.
-std::vector<std::pair<const char*, LinearLayers>> delta_layers() {
+/// Linear layers of hybrid models: Gated DeltaNet as in Qwen3-Next, Kimi's delta attention and
+/// lightning attention.
+std::vector<std::pair<const char*, LinearLayers>> hybrid_layers() {
   const LinearLayers gdn{
       .rule = Rule::delta, .heads = 4, .qk_heads = 2, .gate = GateKind::scalar, .gate_rank = 0, .conv = 4};
   const LinearLayers kda{
       .rule = Rule::delta, .heads = 4, .conv = 4, .output_gate = OutputGate::sigmoid, .output_gate_rank = 8};
-  return {{"gdn", gdn}, {"kda", kda}};
+  const LinearLayers lightning{.form = LinearForm::lightning,
+                               .gate = GateKind::scalar,
+                               .gate_rank = 0,
+                               .output_gate = OutputGate::sigmoid};
+  return {{"gdn", gdn}, {"kda", kda}, {"lightning", lightning}};
 }
 
 /// Adds models without a backward pass, of layers enough to use the memory of others of their kind.
@@ -133,7 +138,7 @@ std::vector<Problem> problems(const std::string& executor) {
     Stack whole = stack_of(whole_sequence(), Mode::overlapped);
     add_forward(all, whole, ranks);
     whole.has_backward = false;
-    for (const auto& [label, linear] : delta_layers()) {
+    for (const auto& [label, linear] : hybrid_layers()) {
       whole.shape.linear = linear;
       all.push_back({std::string("forward, two layers of ") + label, whole, ranks});
     }
@@ -163,7 +168,7 @@ std::vector<Problem> problems(const std::string& executor) {
         other.shape.layers = {Attention::linear, Attention::softmax, Attention::linear};
         other.shape.softmax.kv_heads = 2;
         all.push_back({"hybrid", other, ranks});
-        for (const auto& [label, linear] : delta_layers()) {
+        for (const auto& [label, linear] : hybrid_layers()) {
           other.shape.linear = linear;
           other.shape.softmax.has_output_gate = other.shape.softmax.has_head_norms = true;
           other.shape.softmax.rotated = 4;

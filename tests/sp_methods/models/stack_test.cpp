@@ -13,6 +13,7 @@
 
 #include "collectives/executors/nccl/plan.hpp"
 #include "collectives/schedule/check.hpp"
+#include "sp_methods/models/kernels/gates.hpp"
 
 namespace baton {
 namespace {
@@ -153,6 +154,24 @@ TEST(Stack, RefusesMethodsThatMoveTokensOrKeepOtherHeads) {
   EXPECT_FALSE(unsupported(stack(1), 2));
   heads.has_backward = false;
   EXPECT_FALSE(unsupported(heads, 2)) << "nothing is kept for a backward pass";
+}
+
+TEST(Stack, SlopesOfLightningAttentionAreThoseOfALiBiAndBecomeFlatterFromLayerToLayer) {
+  std::vector<float> g(16);
+  kernel_of<FixedGates>({.count = 2, .width = 8, .constant = 1}).body({.writes = {g}, .reads = {}});
+  for (int i = 0; i < 16; ++i) EXPECT_FLOAT_EQ(g[i], -1.0F / static_cast<float>(2 << (i % 8))) << i;
+  Stack lightning = stack(3);
+  lightning.shape.linear.form = LinearForm::lightning;
+  lightning.shape.linear.gate = GateKind::scalar;
+  std::vector<float> factors;
+  const Schedule schedule = build(lightning, 0, 1);
+  for (const Kernel& kernel : schedule.kernels())
+    if (kernel.name == FixedGates::name) factors.push_back(parameters_of<FixedGates>(kernel).constant);
+  ASSERT_EQ(factors.size(), 3U);
+  EXPECT_NEAR(factors[0], 1, 2e-5);
+  EXPECT_NEAR(factors[1], 0.5, 2e-5);
+  EXPECT_NEAR(factors[2], 0, 2e-5);
+  EXPECT_GT(factors[2], 0) << "the last layer's state fades too";
 }
 
 TEST(ModelShape, CountsWeightsAndFlops) {

@@ -15,27 +15,27 @@ __device__ std::int64_t own_pack() { return std::int64_t{blockIdx.x} * threads +
 __global__ void swiglu_kernel(Bf16* m, const Bf16* gate, const Bf16* up, std::int64_t packs) {
   const std::int64_t i = own_pack();
   if (i >= packs) return;
-  const Eight a = load(gate, i);
-  Eight b = load(up, i);
+  Eight a = load(gate, i);
+  const Eight b = up == nullptr ? Eight{} : load(up, i);
 #pragma unroll
-  for (int n = 0; n < pack; ++n) b.x[n] *= a.x[n] * sigmoid(a.x[n]);
-  store(m, i, b);
+  for (int n = 0; n < pack; ++n) a.x[n] *= sigmoid(a.x[n]) * (up == nullptr ? 1 : b.x[n]);
+  store(m, i, a);
 }
 
 __global__ void swiglu_gradients_kernel(Bf16* d_gate, Bf16* d_up, const Bf16* gate, const Bf16* up,
                                         const Bf16* d_m, std::int64_t packs) {
   const std::int64_t i = own_pack();
   if (i >= packs) return;
-  const Eight a = load(gate, i), b = load(up, i), d = load(d_m, i);
+  const Eight a = load(gate, i), b = up == nullptr ? Eight{} : load(up, i), d = load(d_m, i);
   Eight of_gate, of_up;
 #pragma unroll
   for (int n = 0; n < pack; ++n) {
     const float open = sigmoid(a.x[n]);
-    of_gate.x[n] = d.x[n] * b.x[n] * open * (1 + a.x[n] * (1 - open));
+    of_gate.x[n] = d.x[n] * (up == nullptr ? 1 : b.x[n]) * open * (1 + a.x[n] * (1 - open));
     of_up.x[n] = d.x[n] * a.x[n] * open;
   }
   store(d_gate, i, of_gate);
-  store(d_up, i, of_up);
+  if (d_up != nullptr) store(d_up, i, of_up);
 }
 
 /// Makes a step of AdamW. A thread has one element, as the number of weights need not be a multiple

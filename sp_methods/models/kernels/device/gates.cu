@@ -4,6 +4,7 @@
 //
 //   log_gates     g = factor log sigmoid(z + b);  d_z = d_g (1 - e^{g / factor})
 //   decay_gates   g = -e^{rate} softplus(z + b);  d_z = -d_g e^{rate} sigmoid(z + b)
+//   fixed_gates   g = -factor 2^{-8 (h + 1) / H}
 //
 // The gradient of a rate is a sum over the tokens and the gates of a head: one block a head makes
 // it, in an order that does not change.
@@ -91,6 +92,26 @@ struct Decays {
         if (d_g != nullptr) sums[i].x[n] += e.x[n];
       }
       store(into, lane.place(i), e);
+    }
+  }
+};
+
+/// Gates that are constants of a head.
+struct Slopes {
+  Bf16* g;
+  float factor;
+
+  template <int lanes, int most>
+  __device__ void operator()(const RowLane<lanes, most>& lane, Eight (&)[most], bool there) const {
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+      if (!there || !lane.has(i)) continue;
+      Eight e;
+#pragma unroll
+      for (int n = 0; n < pack; ++n)
+        e.x[n] = -factor * exp2f(-8 * static_cast<float>(lane.column(i) * pack + n + 1) /
+                                 static_cast<float>(lane.packs * pack));
+      store(g, lane.place(i), e);
     }
   }
 };
@@ -203,6 +224,10 @@ cudaError_t decay_gate_gradients(cudaStream_t stream, const DecayGateGradients::
   return run_rows(stream, Decays{x.z, x.bias, x.rate, x.d_g, x.d_z, group}, p.rows(), x.d_bias);
 }
 
+cudaError_t fixed_gates(cudaStream_t stream, const FixedGates::Operands<OnDevice>& x, const Rows& p) {
+  return run_rows(stream, Slopes{x.g, p.constant}, p, nullptr);
+}
+
 std::int64_t packs_of(const Rows& p) { return p.count * p.width / pack; }
 unsigned blocks_of(const Rows& p) {
   return static_cast<unsigned>((packs_of(p) + row_threads - 1) / row_threads);
@@ -245,6 +270,7 @@ const RegisteredCudaKernel registered[]{
     model_body<LogGateGradients>(log_gate_gradients, refused),
     model_body<DecayGates>(decay_gates, refused_gates),
     model_body<DecayGateGradients>(decay_gate_gradients, refused_gates),
+    model_body<FixedGates>(fixed_gates, refused),
     model_body<Logistic>(logistic, unless_in_packs),
     model_body<LogisticGradients>(logistic_gradients, unless_in_packs),
     model_body<SigmoidGate>(sigmoid_gate, unless_in_packs),

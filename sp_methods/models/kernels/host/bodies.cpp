@@ -84,16 +84,21 @@ void GatedNormGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
 void SwiGlu::on_host(const Operands<OnHost>& x, const Rows& p) {
   for (std::int64_t i = 0; i < p.count; ++i) {
     const RowIn gate(x.gate + i * p.width, p.width);
-    RowOut(x.m + i * p.width, p.width) = gate * sigmoid(gate) * RowIn(x.up + i * p.width, p.width);
+    RowOut m(x.m + i * p.width, p.width);
+    m = gate * sigmoid(gate);
+    if (x.up != nullptr) m *= RowIn(x.up + i * p.width, p.width);
   }
 }
 
 void SwiGluGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
   for (std::int64_t i = 0; i < p.count; ++i) {
     const std::int64_t at = i * p.width;
-    const RowIn gate(x.gate + at, p.width), up(x.up + at, p.width), d_m(x.d_m + at, p.width);
+    const RowIn gate(x.gate + at, p.width), d_m(x.d_m + at, p.width);
     const HostRow open = sigmoid(gate);
-    RowOut(x.d_gate + at, p.width) = d_m * up * open * (1 + gate * (1 - open));
+    RowOut d_gate(x.d_gate + at, p.width);
+    d_gate = d_m * open * (1 + gate * (1 - open));
+    if (x.up == nullptr) continue;
+    d_gate *= RowIn(x.up + at, p.width);
     RowOut(x.d_up + at, p.width) = d_m * gate * open;
   }
 }

@@ -55,6 +55,12 @@ void DecayGateGradients::on_host(const Operands<OnHost>& x, const GateRows& p) {
   }
 }
 
+void FixedGates::on_host(const Operands<OnHost>& x, const Rows& p) {
+  const HostRow heads = HostRow::LinSpaced(p.width, 1, static_cast<float>(p.width));
+  const HostRow slopes = (heads * (-8 * std::log(2.0F) / static_cast<float>(p.width))).exp();
+  for (std::int64_t i = 0; i < p.count; ++i) RowOut(x.g + i * p.width, p.width) = -p.constant * slopes;
+}
+
 void Logistic::on_host(const Operands<OnHost>& x, const Rows& p) {
   const std::int64_t all = p.count * p.width;
   RowOut(x.y, all) = sigmoid(RowIn(x.x, all));

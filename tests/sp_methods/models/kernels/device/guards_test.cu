@@ -38,6 +38,15 @@ void add_hybrids(RecordedSteps& steps) {
     stack.tokens = 136;
     const std::string name = output == OutputGate::silu ? "a hybrid of gdn" : "a hybrid of kda";
     steps.add(build(stack, 1, 2), name, name);
+    if (output == OutputGate::silu) continue;
+    stack.shape.linear = {.form = LinearForm::lightning,
+                          .heads = 8,
+                          .d_k = 128,
+                          .d_v = 128,
+                          .gate = GateKind::scalar,
+                          .gate_rank = 0,
+                          .output_gate = output};
+    steps.add(build(stack, 1, 2), "a hybrid of lightning", "a hybrid of lightning");
   }
 }
 

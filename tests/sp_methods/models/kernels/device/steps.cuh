@@ -44,6 +44,7 @@ DeviceStep row_step(std::int64_t count, std::int64_t width) {
     const StepOperand gates{all.count, Dtype::bf16, [](float drawn) { return -std::fabs(drawn) / 16; }};
     return {kernel, {all, sums}, {gates, all}};
   }
+  if constexpr (std::is_same_v<Contract, FixedGates>) return {kernel, {all}, {}};
   if constexpr (std::is_same_v<Contract, Logistic>) return {kernel, {all}, {all}};
   if constexpr (std::is_same_v<Contract, LogisticGradients>) {
     const StepOperand shares{all.count, Dtype::bf16, [](float drawn) { return 1 / (1 + std::exp(drawn)); }};
@@ -53,6 +54,14 @@ DeviceStep row_step(std::int64_t count, std::int64_t width) {
   if constexpr (std::is_same_v<Contract, SigmoidGateGradients>) return {kernel, {all, all}, {all, all, all}};
   if constexpr (std::is_same_v<Contract, SwiGlu>) return {kernel, {all}, {all, all}};
   if constexpr (std::is_same_v<Contract, SwiGluGradients>) return {kernel, {all, all}, {all, all, all}};
+}
+
+/// SwiGLU without its second operand: silu, or its gradient.
+inline DeviceStep silu_step(std::int64_t count, std::int64_t width, bool is_gradient) {
+  const Rows p{count, width, 0, Dtype::bf16};
+  const StepOperand all{count * width}, none{};
+  if (is_gradient) return {kernel_of<SwiGluGradients>(p), {all, none}, {all, none, all}};
+  return {kernel_of<SwiGlu>(p), {all}, {all, none}};
 }
 
 inline DeviceStep decay_gates_step(const GateRows& p) {
