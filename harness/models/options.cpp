@@ -183,7 +183,9 @@ void declare_shapes(Flags& flags, RawModels& raw) {
   add("width", most, [](ModelShape& one, auto size) { one.width = size; });
   add("d_k", most, [](ModelShape& one, auto size) {
     one.linear.d_k = one.softmax.d_k = size;
-    one.softmax.rotated = std::min(one.softmax.rotated, size / 2 * 2);
+    one.softmax.shared_k = std::min(one.softmax.shared_k, size / 2);
+    const std::int64_t turning = one.softmax.shared_k > 0 ? one.softmax.shared_k : size;
+    one.softmax.rotated = std::min(one.softmax.rotated, turning / 2 * 2);
   });
   add("d_v", most, [](ModelShape& one, auto size) { one.linear.d_v = one.softmax.d_v = size; });
   add("mlp", 1 << 24, [](ModelShape& one, auto size) { one.mlp = size; });

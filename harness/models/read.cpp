@@ -151,15 +151,24 @@ LinearLayers Reader::linear() const {
 
 SoftmaxLayers Reader::softmax() const {
   const Sourced of = part("softmax", {"heads", "kv_heads", "d_k", "d_v", "output_gate", "head_norms",
-                                      "rotated", "rotation_base"});
+                                      "rotated", "rotation_base", "q_rank", "kv_rank", "shared_k"});
   SoftmaxLayers s = sizes<SoftmaxLayers>(of);
   s.kv_heads = of.divisor("kv_heads", s.heads);
   s.has_output_gate = of.is("output_gate");
   s.has_head_norms = of.is("head_norms");
   s.rotated = of.size_if_any("rotated");
-  if (s.rotated % 2 != 0 || s.rotated > s.d_k)
-    model_.section("softmax").refuse(
-        "rotated", fmt::format("expected an even number up to {} channels, found {}", s.d_k, s.rotated));
+  s.q_rank = of.size_if_any("q_rank");
+  s.kv_rank = of.size_if_any("kv_rank");
+  s.shared_k = of.size_if_any("shared_k");
+  const JsonSection section = model_.section("softmax");
+  if (s.kv_rank > 0 && (s.kv_heads != s.heads || s.has_head_norms))
+    section.refuse("kv_rank", "latent keys have as many heads as queries, and no head_norms");
+  if (s.shared_k > 0 && (s.kv_rank == 0 || s.shared_k >= s.d_k))
+    section.refuse("shared_k", "expected fewer channels than d_k, beside those that kv_rank makes");
+  const std::int64_t most = s.kv_rank > 0 ? s.shared_k : s.d_k;
+  if (s.rotated % 2 != 0 || s.rotated > most)
+    section.refuse("rotated",
+                   fmt::format("expected an even number up to {} channels, found {}", most, s.rotated));
   if (s.rotated > 0) s.rotation_base = of["rotation_base"].number("rotation_base", {1, 1e12});
   return s;
 }

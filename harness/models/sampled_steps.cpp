@@ -25,6 +25,7 @@
 #include "harness/models/ends.hpp"
 #include "harness/models/sampled.hpp"
 #include "sp_methods/models/kernels/gates.hpp"
+#include "sp_methods/models/kernels/key_parts.hpp"
 
 namespace baton {
 namespace {
@@ -58,8 +59,10 @@ std::function<void(const HostOperands&)> host_body(const std::string& name,
   throw std::logic_error("no kernel on rows is called " + name);
 }
 
-/// The rows that a kernel works on, if it works on each alone.
+/// The rows that a kernel works on, if it works on each alone. Their width is 0 if that of each
+/// operand is another.
 std::optional<Rows> rows_of(const Kernel& kernel) {
+  if (const auto* keys = std::any_cast<KeyParts>(&kernel.parameters)) return Rows{.count = keys->tokens};
   if (const auto* rows = std::any_cast<Rows>(&kernel.parameters)) return *rows;
   if (const auto* gates = std::any_cast<GateRows>(&kernel.parameters)) return gates->rows();
   const auto* turn = std::any_cast<Rotation>(&kernel.parameters);
@@ -76,6 +79,8 @@ void run_on(const Kernel& kernel, std::span<const std::int64_t> rows, const Host
                      SwiGluGradients>(kernel.name, {count, p->width, p->constant})(operands);
   if (const auto* p = std::any_cast<GateRows>(&kernel.parameters))
     return host_body<DecayGates, DecayGateGradients>(kernel.name, {count, p->heads, p->group})(operands);
+  if (const auto* p = std::any_cast<KeyParts>(&kernel.parameters))
+    return host_body<JoinKeys, JoinKeyGradients>(kernel.name, {count, p->heads, p->shared, p->own})(operands);
   auto one = std::any_cast<Rotation>(kernel.parameters);
   const std::size_t width = static_cast<std::size_t>(one.heads * one.width);
   one.tokens = 1;
@@ -87,13 +92,20 @@ void run_on(const Kernel& kernel, std::span<const std::int64_t> rows, const Host
   }
 }
 
-/// A matrix [rows.count, rows.width] at some rows, or all of a vector.
+/// The numbers of a row of an operand; 0 if it is a vector.
+std::int64_t width_of(const Slice& slice, const Rows& p) {
+  if (p.width == 0) return slice.count / p.count;
+  return slice.count == p.count * p.width ? p.width : 0;
+}
+
+/// A matrix at some of its rows, or all of a vector.
 std::vector<float> sample_of(const RankTensors& tensors, const Slice& slice, const Rows& p,
                              std::span<const std::int64_t> rows) {
-  if (slice.count != p.count * p.width) return tensors.part(slice);
+  const std::int64_t width = width_of(slice, p);
+  if (width == 0) return tensors.part(slice);
   std::vector<float> values;
   for (const std::int64_t row : rows) {
-    const std::vector<float> part = tensors.part(slice.part(row * p.width, p.width));
+    const std::vector<float> part = tensors.part(slice.part(row * width, width));
     values.insert(values.end(), part.begin(), part.end());
   }
   return values;
@@ -106,8 +118,10 @@ std::vector<std::vector<float>> made_rows(const RankTensors& tensors, const Step
   std::vector<std::vector<float>> reads, writes;
   HostOperands operands;
   for (const Slice& slice : step.reads) reads.push_back(sample_of(tensors, slice, p, rows));
-  for (const Slice& slice : step.writes)
-    writes.emplace_back(slice.count == p.count * p.width ? count * p.width : slice.count);
+  for (const Slice& slice : step.writes) {
+    const std::int64_t width = width_of(slice, p);
+    writes.emplace_back(width > 0 ? count * width : slice.count);
+  }
   for (auto& values : writes) operands.writes.emplace_back(values);
   for (auto& values : reads) operands.reads.emplace_back(values);
   run_on(kernel, rows, operands);
@@ -120,7 +134,7 @@ double row_error(const RankTensors& tensors, const Step& step, const Kernel& ker
   const auto expected = made_rows(tensors, step, kernel, p, rows);
   double error = 0;
   for (std::size_t i = 0; i < expected.size(); ++i)
-    if (step.writes[i].count == p.count * p.width) {
+    if (width_of(step.writes[i], p) > 0) {
       const double one = relative_error(sample_of(tensors, step.writes[i], p, rows),
                                         {expected[i].begin(), expected[i].end()});
       if (std::isnan(one)) return one;

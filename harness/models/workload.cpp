@@ -20,14 +20,15 @@ std::string key_of(const ModelShape& shape) {
   const auto& [name, width, mlp, vocabulary, chunk, linear, softmax, layers] = shape;
   const auto& [rule, form, heads, qk_heads, d_k, d_v, gate, gate_rank, conv, output_gate, output_gate_rank] =
       linear;
-  const auto& [queries, kv_heads, key_width, value_width, is_gated, is_normed, rotated, base] = softmax;
+  const auto& [queries, kv_heads, key_width, value_width, is_gated, is_normed, rotated, base, q_rank, kv_rank,
+               shared_k] = softmax;
   std::string kinds;
   for (const Attention kind : layers) kinds += kind == Attention::linear ? 'l' : 's';
-  return fmt::format("{} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {} | {} {} {} {} {} {} {} {}", name,
-                     width, mlp, vocabulary, chunk, kinds, to_string(rule), static_cast<int>(form), heads,
-                     qk_heads, d_k, d_v, to_string(gate), gate_rank, conv, static_cast<int>(output_gate),
-                     output_gate_rank, queries, kv_heads, key_width, value_width, is_gated, is_normed,
-                     rotated, base);
+  return fmt::format(
+      "{} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {}", name, width,
+      mlp, vocabulary, chunk, kinds, to_string(rule), static_cast<int>(form), heads, qk_heads, d_k, d_v,
+      to_string(gate), gate_rank, conv, static_cast<int>(output_gate), output_gate_rank, queries, kv_heads,
+      key_width, value_width, is_gated, is_normed, rotated, base, q_rank, kv_rank, shared_k);
 }
 
 class ModelWorkload : public Workload {
@@ -151,7 +152,8 @@ std::shared_ptr<const Workload> ModelWorkload::reduced(int ranks) const {
   l.d_v = std::min<std::int64_t>(l.d_v, 12), f.d_v = std::min<std::int64_t>(f.d_v, 12);
   l.gate_rank = std::min<std::int64_t>(l.gate_rank, 4);
   l.output_gate_rank = std::min<std::int64_t>(l.output_gate_rank, 4);
-  f.rotated = std::min<std::int64_t>(f.rotated, 4);
+  f.rotated = std::min<std::int64_t>(f.rotated, 4), f.shared_k = std::min<std::int64_t>(f.shared_k, 4);
+  f.q_rank = std::min<std::int64_t>(f.q_rank, 8), f.kv_rank = std::min<std::int64_t>(f.kv_rank, 8);
   small.tokens = 2 * (s.chunk + s.chunk / 4);
   const std::int64_t of_linear = l.qk_heads == 0 ? 1 : l.heads / l.qk_heads,
                      of_softmax = f.heads / f.kv_heads;

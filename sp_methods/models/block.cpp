@@ -2,7 +2,6 @@
 #include "sp_methods/models/block.hpp"
 
 #include <utility>
-#include <vector>
 
 #include "sp_methods/models/whole_sequence.hpp"
 
@@ -217,9 +216,8 @@ void Block::record_backward(const LayerWeights& weights, const LayerWeights& gra
   const Slice d_h = record_mlp_backward(weights, gradients, d_out);
   Slice d_gate;
   const Slice d_o = record_output_backward(weights, gradients, d_h, d_gate);
-  LayerTensors x = record_attention_backward(weights, gradients, d_o);
-  rows_.record_backward(weights, gradients, positions(), x);
-  std::vector<std::pair<const char*, Slice>> products{{"query", x.dq}, {"key", x.dk}, {"value", x.dv}};
+  const LayerTensors x = record_attention_backward(weights, gradients, d_o);
+  ProjectionGradients products = rows_.record_backward(weights, gradients, positions(), x);
   if (!d_gate.empty()) products.emplace_back("output_gate", d_gate);
   if (!x.dg.empty() && !shape_.is_lightning(kind_))
     products.emplace_back("gate", record_gates_backward(weights, gradients, x.dg));

@@ -4,18 +4,25 @@
 //
 //   lightning   q, k, v = silu(n W)
 //   softmax     q, k = rotated(norm(n W)) of each head; v = n W
+//   latent      c = norm(n W);  k = (rotated(n W), c W), whose first part all heads share;  v = c W
 //   others      q, k, v = n W
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sp_methods/kernels/positions.hpp"
 #include "sp_methods/models/kernels/gates.hpp"
+#include "sp_methods/models/kernels/key_parts.hpp"
 #include "sp_methods/models/projections.hpp"
 #include "sp_methods/models/shape.hpp"
 #include "sp_methods/sp_method.hpp"
 
 namespace baton {
+
+/// The names of projections of the normed rows, with their gradients.
+using ProjectionGradients = std::vector<std::pair<std::string, Slice>>;
 
 /// Records the rows of one layer's attention, and their gradients.
 class MixerRows {
@@ -26,9 +33,9 @@ class MixerRows {
 
   /// Keeps q, k and v of the normed rows n, whose tokens stand at `positions`.
   void record(const LayerWeights& weights, const Slice& n, const Positions& positions);
-  /// Sets dq, dk and dv of `x` to the gradients of the projections.
-  void record_backward(const LayerWeights& weights, const LayerWeights& gradients, const Positions& positions,
-                       LayerTensors& x);
+  /// Records the gradients of all weights but those of projections of n, whose own it returns.
+  ProjectionGradients record_backward(const LayerWeights& weights, const LayerWeights& gradients,
+                                      const Positions& positions, const LayerTensors& x);
 
  private:
   bool is_normed(const std::string& name) const {
@@ -42,11 +49,21 @@ class MixerRows {
     const std::int64_t d_k = shape_.softmax.d_k;
     return {memory_.tokens() * columns / d_k, d_k, norm_epsilon, memory_.dtype()};
   }
-  Rotation rotation(std::int64_t columns, const Positions& positions, bool turns_back) const {
+  /// The rotation of rows of heads [columns / width, width].
+  Rotation rotation(std::int64_t columns, std::int64_t width, const Positions& positions,
+                    bool turns_back) const {
     const SoftmaxLayers& of = shape_.softmax;
-    return {memory_.tokens(), columns / of.d_k, of.d_k,     of.rotated,
-            of.rotation_base, positions,        turns_back, memory_.dtype()};
+    return {memory_.tokens(), columns / width, width,      of.rotated,
+            of.rotation_base, positions,       turns_back, memory_.dtype()};
   }
+  KeyParts key_parts() const {
+    const SoftmaxLayers& of = shape_.softmax;
+    return {memory_.tokens(), of.heads, of.shared_k, of.d_k - of.shared_k, memory_.dtype()};
+  }
+  void record_latent(const LayerWeights& weights, const Slice& n, const Positions& positions);
+  Slice record_latent_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_own,
+                               const Slice& dv);
+  Slice record_shared_backward(const Slice& dk, const Slice& d_own, const Positions& positions);
   void record_row(const LayerWeights& weights, const Slice& n, const std::string& name,
                   const std::string& weight, const Positions& positions);
   Slice record_row_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d,

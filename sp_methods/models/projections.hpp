@@ -6,6 +6,7 @@
 #include <string>
 
 #include "collectives/schedule/schedule.hpp"
+#include "sp_methods/models/kernels/block.hpp"
 #include "sp_methods/models/shape.hpp"
 
 namespace baton {
@@ -50,7 +51,8 @@ class BlockMemory {
 };
 
 /// The products of a block's rows with its weights. A projection has one matrix, called as it, or
-/// two, called NAME_down and NAME_up, with few numbers between them, which are kept.
+/// two, called NAME_down and NAME_up, with few numbers between them, which are kept. If there is a
+/// weight NAME_down_norm, these are normed.
 class Projections {
  public:
   explicit Projections(BlockMemory& memory) : memory_(memory) {}
@@ -62,6 +64,14 @@ class Projections {
   /// Sets the gradient of a weight to x^T d_y, summed over this rank's tokens.
   void record_gradient(const PlacedWeight& gradient, const Slice& x, const Slice& d_y);
 
+  /// Keeps n W of NAME_down, and returns it as NAME_up takes it.
+  Slice project_down(const LayerWeights& weights, const std::string& name, const Slice& n);
+  /// Makes what `project_down` returned again.
+  Slice between(const LayerWeights& weights, const std::string& name);
+  /// Returns the gradient of what NAME_down makes for that of what NAME_up takes.
+  Slice between_gradient(const LayerWeights& weights, const LayerWeights& gradients, const std::string& name,
+                         const Slice& d);
+
   /// Sets `into` to the projection called `name` of n.
   void project_through(const LayerWeights& weights, const std::string& name, const Slice& n,
                        const Slice& into);
@@ -71,6 +81,8 @@ class Projections {
                             const Slice& c);
 
  private:
+  Rows rows(std::int64_t rank) const { return {memory_.tokens(), rank, norm_epsilon, memory_.dtype()}; }
+
   BlockMemory& memory_;
 };
 

@@ -12,15 +12,25 @@ namespace {
 using WeightKind = Weight::Kind;
 
 /// Adds the projection called `name` from `rows` to `columns` numbers: one matrix, or two with
-/// `rank` numbers between them.
+/// `rank` numbers between them, which may be normed.
 void add_projection(std::vector<Weight>& all, const std::string& name, std::int64_t rows,
-                    std::int64_t columns, std::int64_t rank) {
+                    std::int64_t columns, std::int64_t rank, bool is_normed = false) {
   if (rank == 0) {
     all.push_back({name, rows, columns});
     return;
   }
   all.push_back({name + "_down", rows, rank});
+  if (is_normed) all.push_back({name + "_down_norm", 1, rank, WeightKind::norm});
   all.push_back({name + "_up", rank, columns});
+}
+
+/// Adds the weights of latent rows, and of the keys and values that are made from them.
+void add_latent_keys(std::vector<Weight>& all, const SoftmaxLayers& of, std::int64_t width) {
+  all.push_back({"latent_down", width, of.kv_rank});
+  all.push_back({"latent_down_norm", 1, of.kv_rank, WeightKind::norm});
+  if (of.shared_k > 0) all.push_back({"shared_key", width, of.shared_k});
+  all.push_back({"key", of.kv_rank, of.heads * (of.d_k - of.shared_k)});
+  all.push_back({"value", of.kv_rank, of.heads * of.d_v});
 }
 
 }  // namespace
@@ -48,10 +58,14 @@ std::vector<Weight> ModelShape::weights(Attention kind) const {
   const LayerShape of = share(kind, 1);
   const std::int64_t values = of.heads * of.d_v;
   const bool is_linear = kind == Attention::linear;
-  std::vector<Weight> all{{"norm", 1, width, WeightKind::norm},
-                          {"query", width, of.query_heads() * of.d_k},
-                          {"key", width, (is_linear ? of.query_heads() : of.key_heads()) * of.d_k},
-                          {"value", width, (is_linear ? of.heads : of.key_heads()) * of.d_v}};
+  std::vector<Weight> all{{"norm", 1, width, WeightKind::norm}};
+  add_projection(all, "query", width, of.query_heads() * of.d_k, is_linear ? 0 : softmax.q_rank, true);
+  if (is_latent(kind)) {
+    add_latent_keys(all, softmax, width);
+  } else {
+    all.push_back({"key", width, (is_linear ? of.query_heads() : of.key_heads()) * of.d_k});
+    all.push_back({"value", width, (is_linear ? of.heads : of.key_heads()) * of.d_v});
+  }
   if (!is_linear && softmax.has_head_norms) {
     all.push_back({"query_norm", 1, of.d_k, WeightKind::norm});
     all.push_back({"key_norm", 1, of.d_k, WeightKind::norm});

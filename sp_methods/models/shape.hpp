@@ -7,8 +7,9 @@
 // Linear layers are those of gated linear attention (arXiv 2312.06635, section 4.4 and figure 2),
 // or under a delta rule those of Gated DeltaNet (arXiv 2412.06464) and Kimi Linear (arXiv
 // 2510.26692), or those of MiniMax-01 (arXiv 2501.08313). Softmax layers may have norms of q and k,
-// rotary positions (arXiv 2104.09864) and an output gate, as those of Qwen3-Next have. RMSNorm and
-// SwiGLU are those of LLaMA (arXiv 2302.13971).
+// rotary positions (arXiv 2104.09864) and an output gate, as those of Qwen3-Next have, or latent
+// keys and values (arXiv 2405.04434), made heads of before the attention. RMSNorm and SwiGLU are
+// those of LLaMA (arXiv 2302.13971).
 #pragma once
 
 #include <algorithm>
@@ -88,6 +89,13 @@ struct SoftmaxLayers {
   std::int64_t rotated = 0;
   /// Base of the rotation: channel pair i turns by base^(-2 i / rotated) a token.
   double rotation_base = 1e4;
+  /// Channels between the two matrices of q's projection, which are normed; 0 for one matrix.
+  std::int64_t q_rank = 0;
+  /// Channels of the normed latent rows that keys and values are made from, as in multi-head latent
+  /// attention (arXiv 2405.04434); 0 for none.
+  std::int64_t kv_rank = 0;
+  /// Channels of a key, the first ones, that all heads share and that no latent row makes.
+  std::int64_t shared_k = 0;
 
   bool operator==(const SoftmaxLayers&) const = default;
 };
@@ -116,6 +124,8 @@ struct ModelShape {
   bool is_lightning(Attention kind) const {
     return kind == Attention::linear && linear.form == LinearForm::lightning;
   }
+  /// True if keys and values are made from latent rows.
+  bool is_latent(Attention kind) const { return kind == Attention::softmax && softmax.kv_rank > 0; }
   /// Width of the runs of o that are normed one by one: a head, or in lightning attention all.
   std::int64_t normed_width() const {
     return linear.form == LinearForm::lightning ? linear.heads * linear.d_v : linear.d_v;

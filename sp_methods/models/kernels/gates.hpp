@@ -210,7 +210,7 @@ struct Rotate {
   template <class A>
   struct Operands {
     In<A, Tensor> x{};   ///< [tokens, heads, width]
-    Out<A, Tensor> y{};  ///< [tokens, heads, width], which may be x.
+    Out<A, Tensor> y{};  ///< [tokens, heads, width]
     auto reads() { return std::tie(x); }
     auto writes() { return std::tie(y); }
   };

@@ -4,100 +4,6 @@
 #include <cmath>
 
 namespace baton {
-namespace {
-
-/// The logistic function of each element.
-Matrix sigmoid(const Matrix& x) {
-  return x.unaryExpr([](double z) { return 1 / (1 + std::exp(-z)); });
-}
-
-Matrix silu(const Matrix& x) { return x.cwiseProduct(sigmoid(x)); }
-
-/// The slope of silu.
-Matrix silu_slope(const Matrix& x) {
-  return x.unaryExpr([](double z) {
-    const double s = 1 / (1 + std::exp(-z));
-    return s * (1 + z * (1 - s));
-  });
-}
-
-}  // namespace
-
-std::vector<Matrix> sums_by_rank(const Matrix& x, const Matrix& d_y, int ranks) {
-  std::vector<Matrix> all;
-  const auto tokens = x.rows() / ranks;
-  for (int rank = 0; rank < ranks; ++rank)
-    all.emplace_back(x.middleRows(rank * tokens, tokens).transpose() * d_y.middleRows(rank * tokens, tokens));
-  return all;
-}
-
-Matrix rounded(Matrix x, Roundings& roundings) {
-  roundings.round({x.data(), static_cast<std::size_t>(x.size())});
-  return x;
-}
-
-Matrix reference_norm(const Matrix& x, const Matrix& weight, std::int64_t group) {
-  Matrix y(x.rows(), x.cols());
-  for (Eigen::Index row = 0; row < x.rows(); ++row)
-    for (Eigen::Index at = 0; at < x.cols(); at += group) {
-      const auto part = x.row(row).segment(at, group);
-      const double scale =
-          1 / std::sqrt(part.squaredNorm() / static_cast<double>(group) + static_cast<double>(norm_epsilon));
-      y.row(row).segment(at, group) = scale * part.cwiseProduct(weight.row(0));
-    }
-  return y;
-}
-
-Matrix reference_norm_backward(const Matrix& x, const Matrix& weight, std::int64_t group, const Matrix& d_y,
-                               int ranks, std::vector<Matrix>& gradients, Roundings& roundings) {
-  Matrix d_x(x.rows(), x.cols());
-  gradients.assign(ranks, Matrix::Zero(1, group));
-  for (Eigen::Index row = 0; row < x.rows(); ++row)
-    for (Eigen::Index at = 0; at < x.cols(); at += group) {
-      const Matrix part = x.row(row).segment(at, group), d = d_y.row(row).segment(at, group);
-      const double n = static_cast<double>(group), mean = part.squaredNorm() / n + double{norm_epsilon};
-      const Matrix weighted = d.cwiseProduct(weight);
-      // y_i = w_i x_i m^(-1/2), so dy_i/dx_j = w_i (delta_ij m^(-1/2) - x_i x_j / n m^(-3/2)).
-      const double dot = weighted.cwiseProduct(part).sum();
-      d_x.row(row).segment(at, group) = rounded(weighted / std::sqrt(mean), roundings) -
-                                        rounded(part * (dot / n / std::pow(mean, 1.5)), roundings);
-      gradients[row * ranks / x.rows()] += d.cwiseProduct(part) / std::sqrt(mean);
-    }
-  return d_x;
-}
-
-namespace {
-
-/// Turns pairs of channels of each head of x by the positions of their tokens, of which `period`
-/// ones are a sequence; back if `back`.
-Matrix turned(const Matrix& x, const SoftmaxLayers& of, std::int64_t period, bool back) {
-  Matrix y = x;
-  const std::int64_t half = of.rotated / 2;
-  for (Eigen::Index t = 0; t < x.rows(); ++t)
-    for (std::int64_t at = 0; at < x.cols(); at += of.d_k)
-      for (std::int64_t i = 0; i < half; ++i) {
-        const double turn = static_cast<double>(t % period) *
-                            std::pow(of.rotation_base, -static_cast<double>(i) / static_cast<double>(half)),
-                     cosine = std::cos(turn), sine = back ? -std::sin(turn) : std::sin(turn);
-        y(t, at + i) = cosine * x(t, at + i) - sine * x(t, at + half + i);
-        y(t, at + half + i) = cosine * x(t, at + half + i) + sine * x(t, at + i);
-      }
-  return y;
-}
-
-Matrix softplus(const Matrix& x) {
-  return x.unaryExpr([](double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))); });
-}
-
-/// Each of `heads` numbers of a row as often as a head has of `columns` columns, times x.
-Matrix times_heads(const Matrix& x, const Matrix& of_heads) {
-  const auto group = x.cols() / of_heads.cols();
-  Matrix y = x;
-  for (Eigen::Index c = 0; c < x.cols(); ++c) y.col(c) *= of_heads(0, c / group);
-  return y;
-}
-
-}  // namespace
 
 ReferenceBlock::ReferenceBlock(const ModelProblem& problem, int layer, std::uint64_t rounding)
     : problem_(problem),
@@ -118,7 +24,24 @@ ReferenceBlock::ReferenceBlock(const ModelProblem& problem, int layer, std::uint
 Matrix ReferenceBlock::projected(const std::string& name, const Matrix& x) {
   if (has(name)) return rounded(x * w(name));
   between_[name] = rounded(x * w(name + "_down"));
-  return rounded(between_[name] * w(name + "_up"));
+  return rounded(between(name) * w(name + "_up"));
+}
+
+/// What is between the two matrices of a projection, as the second one takes it.
+Matrix ReferenceBlock::between(const std::string& name) const {
+  const std::string norm = name + "_down_norm";
+  const Matrix& raw = between_.at(name);
+  return has(norm) ? rounded(reference_norm(raw, w(norm), raw.cols())) : raw;
+}
+
+/// The gradient of what the first matrix makes for that of what the second one takes.
+Matrix ReferenceBlock::between_backward(const std::string& name, const Matrix& d,
+                                        WeightGradients& gradients) const {
+  const std::string norm = name + "_down_norm";
+  if (!has(norm)) return d;
+  const Matrix& raw = between_.at(name);
+  return rounded(
+      reference_norm_backward(raw, w(norm), raw.cols(), d, problem_.ranks, gradients[norm], roundings_));
 }
 
 Matrix ReferenceBlock::through(const std::string& name, const Matrix& x, const Matrix& d,
@@ -128,7 +51,39 @@ Matrix ReferenceBlock::through(const std::string& name, const Matrix& x, const M
     return rounded(of * w(matrix).transpose());
   };
   if (has(name)) return one(name, x, d);
-  return one(name + "_down", x, one(name + "_up", between_.at(name), d));
+  return one(name + "_down", x, between_backward(name, one(name + "_up", between(name), d), gradients));
+}
+
+/// Sets k, before its rotation, and v from latent rows.
+void ReferenceBlock::project_latent() {
+  const SoftmaxLayers& of = problem_.stack.shape.softmax;
+  const std::int64_t own_width = of.d_k - of.shared_k;
+  between_["latent"] = rounded(normed_ * w("latent_down"));
+  const Matrix c = between("latent"), own = rounded(c * w("key"));
+  rows_.v = rounded(c * w("value"));
+  raw_k_ = Matrix(own.rows(), of.heads * of.d_k);
+  for (std::int64_t head = 0; head < of.heads; ++head)
+    raw_k_.middleCols(head * of.d_k + of.shared_k, own_width) = own.middleCols(head * own_width, own_width);
+  if (of.shared_k == 0) return;
+  const Matrix shared = rounded(normed_ * w("shared_key"));
+  for (std::int64_t head = 0; head < of.heads; ++head) raw_k_.middleCols(head * of.d_k, of.shared_k) = shared;
+}
+
+/// The gradient of the normed rows for those of k, before its rotation, and of v.
+Matrix ReferenceBlock::latent_backward(const Matrix& d_k, const Matrix& d_v,
+                                       WeightGradients& gradients) const {
+  const SoftmaxLayers& of = problem_.stack.shape.softmax;
+  const std::int64_t own_width = of.d_k - of.shared_k;
+  Matrix d_own(d_k.rows(), of.heads * own_width), d_shared = Matrix::Zero(d_k.rows(), of.shared_k);
+  for (std::int64_t head = 0; head < of.heads; ++head) {
+    d_shared += d_k.middleCols(head * of.d_k, of.shared_k);
+    d_own.middleCols(head * own_width, own_width) = d_k.middleCols(head * of.d_k + of.shared_k, own_width);
+  }
+  const Matrix c = between("latent");
+  const Matrix d_c = rounded(through("key", c, d_own, gradients) + through("value", c, d_v, gradients));
+  Matrix d_normed = through("latent_down", normed_, between_backward("latent", d_c, gradients), gradients);
+  if (of.shared_k > 0) d_normed += through("shared_key", normed_, rounded(d_shared), gradients);
+  return d_normed;
 }
 
 /// The rows of q or k as attention takes them.
@@ -196,8 +151,12 @@ Matrix ReferenceBlock::fixed_gates() const {
 /// Sets the inputs of attention from the normed rows.
 void ReferenceBlock::project() {
   rows_.q = raw_q_ = projected("query", normed_);
-  rows_.k = raw_k_ = projected("key", normed_);
-  rows_.v = raw_v_ = projected("value", normed_);
+  if (problem_.stack.shape.is_latent(kind_)) {
+    project_latent();
+  } else {
+    rows_.k = raw_k_ = projected("key", normed_);
+    rows_.v = raw_v_ = projected("value", normed_);
+  }
   if (kind_ == Attention::softmax) {
     rows_.q = softmax_rows(raw_q_, "query_norm");
     rows_.k = softmax_rows(raw_k_, "key_norm");
@@ -264,8 +223,12 @@ Matrix ReferenceBlock::attention_backward(const Matrix& d_o, WeightGradients& gr
     d.of.v = d.of.v.cwiseProduct(silu_slope(raw_v_));
   }
   Matrix d_normed = through("query", normed_, rounded(d.of.q), gradients);
-  d_normed += through("key", normed_, rounded(d.of.k), gradients);
-  d_normed += through("value", normed_, rounded(d.of.v), gradients);
+  if (problem_.stack.shape.is_latent(kind_)) {
+    d_normed += latent_backward(rounded(d.of.k), rounded(d.of.v), gradients);
+  } else {
+    d_normed += through("key", normed_, rounded(d.of.k), gradients);
+    d_normed += through("value", normed_, rounded(d.of.v), gradients);
+  }
   if (has("beta")) {
     const Matrix d_b = d.of.beta.cwiseProduct(rows_.beta)
                            .cwiseProduct(Matrix::Ones(d_o.rows(), rows_.beta.cols()) - rows_.beta);

@@ -7,28 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "sp_methods/kernels/reference/roundings.hpp"
-#include "sp_methods/models/reference/mixers.hpp"
+#include "sp_methods/models/reference/functions.hpp"
 
 namespace baton {
 
 /// Gradients of one layer's weights [count], one a rank, by the weight's name.
 using WeightGradients = std::map<std::string, std::vector<Matrix>>;
-
-/// Normalises each group of `group` columns of a row of x [tokens, width]: divides it by the square
-/// root of its mean square plus epsilon, and multiplies it by the weight [group].
-Matrix reference_norm(const Matrix& x, const Matrix& weight, std::int64_t group);
-
-/// The gradient of x for the gradient d_y of reference_norm. `gradients` gets those of the weight,
-/// one a rank of `ranks`, and the two terms of the result are rounded.
-Matrix reference_norm_backward(const Matrix& x, const Matrix& weight, std::int64_t group, const Matrix& d_y,
-                               int ranks, std::vector<Matrix>& gradients, Roundings& roundings);
-
-/// The matrix x, whose numbers are rounded by `roundings`.
-Matrix rounded(Matrix x, Roundings& roundings);
-
-/// The sums x^T d_y over the tokens of each of `ranks` ranks.
-std::vector<Matrix> sums_by_rank(const Matrix& x, const Matrix& d_y, int ranks);
 
 /// One layer of a model in double precision, over all tokens of all ranks.
 class ReferenceBlock {
@@ -62,6 +46,10 @@ class ReferenceBlock {
   Matrix through(const std::string& name, const Matrix& x, const Matrix& d, WeightGradients& gradients) const;
   Matrix fixed_gates() const;
   void project();
+  void project_latent();
+  Matrix between(const std::string& name) const;
+  Matrix between_backward(const std::string& name, const Matrix& d, WeightGradients& gradients) const;
+  Matrix latent_backward(const Matrix& d_k, const Matrix& d_v, WeightGradients& gradients) const;
   Matrix softmax_rows(const Matrix& raw, const std::string& norm) const;
   Matrix softmax_rows_backward(const Matrix& raw, const std::string& norm, const Matrix& d,
                                WeightGradients& gradients) const;

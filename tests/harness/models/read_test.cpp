@@ -145,13 +145,6 @@ TEST(ReadModel, TakesSectionsOfEachKindOfLayers) {
   json.erase("softmax");
   EXPECT_THAT(refusal(json), HasSubstr("softmax: missing, expected the sizes of softmax layers"));
   json = hybrid();
-  json["linear"]["attention"] = "lightning";
-  EXPECT_THAT(refusal(json), HasSubstr("linear.attention: lightning attention has no gate_rank and no conv"));
-  json["linear"].erase("conv");
-  const File lightning(json.dump());
-  EXPECT_EQ(read_model(lightning.path()).linear.form, LinearForm::lightning);
-  EXPECT_EQ(read_model(lightning.path()).linear.gate, GateKind::scalar);
-  json = hybrid();
   json["sources"]["linear"].erase("conv");
   EXPECT_THAT(refusal(json), HasSubstr("sources.linear.conv: missing"));
 }
@@ -187,10 +180,36 @@ TEST(ReadModel, RefusesWhatIsNoFileOfJson) {
   EXPECT_THROW(read_model(pipe), UsageError) << "and waits for no writer";
 }
 
+TEST(ReadModel, TakesLightningAttention) {
+  Json json = hybrid();
+  json["linear"]["attention"] = "lightning";
+  EXPECT_THAT(refusal(json), HasSubstr("linear.attention: lightning attention has no gate_rank and no conv"));
+  json["linear"].erase("conv");
+  const File lightning(json.dump());
+  EXPECT_EQ(read_model(lightning.path()).linear.form, LinearForm::lightning);
+  EXPECT_EQ(read_model(lightning.path()).linear.gate, GateKind::scalar);
+}
+
+TEST(ReadModel, TakesLatentKeys) {
+  Json json = hybrid();
+  json["softmax"] = {{"heads", 4}, {"d_k", 6}, {"d_v", 8}, {"q_rank", 9}, {"kv_rank", 10}, {"shared_k", 2}};
+  for (const auto& [key, value] : json["softmax"].items()) json["sources"]["softmax"][key] = "a test";
+  const File latent(json.dump());
+  EXPECT_EQ(read_model(latent.path()).softmax,
+            (SoftmaxLayers{.d_k = 6, .d_v = 8, .q_rank = 9, .kv_rank = 10, .shared_k = 2}));
+  json["softmax"]["shared_k"] = 6;
+  EXPECT_THAT(refusal(json), HasSubstr("softmax.shared_k: expected fewer channels than d_k"));
+  json["softmax"]["shared_k"] = 2;
+  json["softmax"]["rotated"] = 4;
+  EXPECT_THAT(refusal(json), HasSubstr("softmax.rotated: expected an even number up to 2 channels, found 4"));
+  json["softmax"]["kv_heads"] = 2;
+  EXPECT_THAT(refusal(json), HasSubstr("softmax.kv_rank: latent keys have as many heads as queries"));
+}
+
 TEST(ReadModel, KnowsTheModelsOfThisProject) {
-  EXPECT_THAT(model_names(), testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "linear-llama3-1b",
-                                                  "minimax-text-01", "qwen3-next-80b-a3b", "qwen3.5-27b",
-                                                  "qwen3.5-9b", "zeco-1b", "zeco-1b-h128"));
+  EXPECT_THAT(model_names(), testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "kimi-linear-48b-a3b",
+                                                  "linear-llama3-1b", "minimax-text-01", "qwen3-next-80b-a3b",
+                                                  "qwen3.5-27b", "qwen3.5-9b", "zeco-1b", "zeco-1b-h128"));
   // flash-linear-attention's GLA-1B: 51.4 million weights a layer.
   EXPECT_NEAR(static_cast<double>(find_model("gla-1b").parameters(Attention::linear)), 51.4e6, 0.1e6);
   const ModelShape qwen = find_model("qwen3.5-9b");
@@ -201,6 +220,12 @@ TEST(ReadModel, KnowsTheModelsOfThisProject) {
   EXPECT_NEAR(static_cast<double>(qwen.parameters(true)), 9.0e9, 0.5e9);
   // MiniMax-Text-01 has 45.9 billion active weights, without embedding and head.
   EXPECT_NEAR(static_cast<double>(find_model("minimax-text-01").parameters(false)), 45.9e9, 0.1e9);
+  const ModelShape kimi = find_model("kimi-linear-48b-a3b");
+  EXPECT_EQ(kimi.softmax_layers(), 7);
+  EXPECT_EQ(kimi.layers[26], Attention::softmax);
+  EXPECT_EQ(kimi.share(Attention::softmax, 1).d_k, 192);
+  // 3 billion active weights, with one embedding and the head.
+  EXPECT_NEAR(static_cast<double>(kimi.parameters(true)), 3.5e9, 0.3e9);
   for (const std::string& name : model_names()) EXPECT_EQ(find_model(name).name, name);
   EXPECT_EQ(find_model("models/gla-1b.json").name, "gla-1b");  // the path of earlier versions
 }

@@ -20,8 +20,15 @@ struct FinishedRun {
   std::vector<Schedule> schedules;
   std::uint64_t seed;
 
-  explicit FinishedRun(Mode mode, std::int64_t tokens = 24, std::uint64_t seed_of = 1) : seed(seed_of) {
+  explicit FinishedRun(Mode mode, std::int64_t tokens = 24, std::uint64_t seed_of = 1, bool is_latent = false)
+      : seed(seed_of) {
     stack.linear = &find_method("zeco");
+    if (is_latent) {
+      stack.softmax = &find_method("all_gather_kv");
+      stack.shape.layers = {Attention::softmax, Attention::linear};
+      stack.shape.softmax.kv_rank = 8;
+      stack.shape.softmax.shared_k = 4;
+    }
     stack.tokens = tokens;
     stack.shape.chunk = 8;
     stack.layer.mode = mode;
@@ -90,8 +97,9 @@ TEST(CompareModel, SeesASlightlyWrongGradientOfFewTokens) {
 }
 
 /// What comparing steps with their own operands finds after `spoil` has changed a tensor of rank 0.
-Comparison sampled_after(const std::string& buffer, float factor, std::uint64_t seed = 1) {
-  FinishedRun run(Mode::overlapped);
+Comparison sampled_after(const std::string& buffer, float factor, std::uint64_t seed = 1,
+                         bool is_latent = false) {
+  FinishedRun run(Mode::overlapped, 24, 1, is_latent);
   const Slice slice = run.schedules[0].buffer(buffer);
   std::vector<float> values(slice.count);
   run.executor->read(values, 0, slice);
@@ -114,6 +122,14 @@ TEST(CompareSampledSteps, SeesAWrongProduct) {
 }
 
 TEST(CompareSampledSteps, SeesWrongGates) { EXPECT_GT(sampled_after("g_1", 1.01F).wrong, 0); }
+
+TEST(CompareSampledSteps, SeesWrongPartsOfKeys) {
+  EXPECT_EQ(sampled_after("d_own_k", 1, 1, true).wrong, 0);
+  for (const char* part : {"d_own_k", "d_turned_k"}) {
+    const Comparison found = sampled_after(part, 1.01F, 1, true);
+    EXPECT_NE(found.first.find("(join_key_gradients)"), std::string::npos) << found.first;
+  }
+}
 
 TEST(CompareSampledSteps, SeesWrongAttention) {
   EXPECT_NE(sampled_after("v_0", 1.01F).first.find("rank 0, layer 0"), std::string::npos);

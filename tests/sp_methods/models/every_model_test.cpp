@@ -98,9 +98,16 @@ Stack stack_of(const SpMethod& method, Mode mode) {
   return stack;
 }
 
-/// Linear layers of hybrid models: Gated DeltaNet as in Qwen3-Next, Kimi's delta attention and
-/// lightning attention.
-std::vector<std::pair<const char*, LinearLayers>> hybrid_layers() {
+/// The layers of a hybrid.
+struct HybridLayers {
+  const char* label;
+  LinearLayers linear;
+  SoftmaxLayers softmax;
+};
+
+/// Layers of hybrid models: Gated DeltaNet and gated softmax as in Qwen3-Next, Kimi's delta
+/// attention and latent keys, lightning attention and latent queries and keys.
+std::vector<HybridLayers> hybrid_layers() {
   const LinearLayers gdn{
       .rule = Rule::delta, .heads = 4, .qk_heads = 2, .gate = GateKind::scalar, .gate_rank = 0, .conv = 4};
   const LinearLayers kda{
@@ -109,7 +116,15 @@ std::vector<std::pair<const char*, LinearLayers>> hybrid_layers() {
                                .gate = GateKind::scalar,
                                .gate_rank = 0,
                                .output_gate = OutputGate::sigmoid};
-  return {{"gdn", gdn}, {"kda", kda}, {"lightning", lightning}};
+  const SoftmaxLayers gated{.kv_heads = 2, .has_output_gate = true, .has_head_norms = true, .rotated = 4};
+  const SoftmaxLayers latent{.kv_rank = 24, .shared_k = 8};
+  const SoftmaxLayers turned{
+      .has_output_gate = true, .rotated = 8, .q_rank = 32, .kv_rank = 24, .shared_k = 8};
+  const SoftmaxLayers unshared{.q_rank = 32, .kv_rank = 24};
+  return {{"gdn", gdn, gated},
+          {"kda", kda, latent},
+          {"lightning", lightning, turned},
+          {"kda, all of each key latent", kda, unshared}};
 }
 
 /// Adds models without a backward pass, of layers enough to use the memory of others of their kind.
@@ -138,7 +153,7 @@ std::vector<Problem> problems(const std::string& executor) {
     Stack whole = stack_of(whole_sequence(), Mode::overlapped);
     add_forward(all, whole, ranks);
     whole.has_backward = false;
-    for (const auto& [label, linear] : hybrid_layers()) {
+    for (const auto& [label, linear, softmax] : hybrid_layers()) {
       whole.shape.linear = linear;
       all.push_back({std::string("forward, two layers of ") + label, whole, ranks});
     }
@@ -168,10 +183,9 @@ std::vector<Problem> problems(const std::string& executor) {
         other.shape.layers = {Attention::linear, Attention::softmax, Attention::linear};
         other.shape.softmax.kv_heads = 2;
         all.push_back({"hybrid", other, ranks});
-        for (const auto& [label, linear] : hybrid_layers()) {
+        for (const auto& [label, linear, softmax] : hybrid_layers()) {
           other.shape.linear = linear;
-          other.shape.softmax.has_output_gate = other.shape.softmax.has_head_norms = true;
-          other.shape.softmax.rotated = 4;
+          other.shape.softmax = softmax;
           all.push_back({std::string("hybrid of ") + label, other, ranks});
           Stack forward = other;
           forward.has_backward = false;

@@ -134,6 +134,14 @@ TEST_F(Gates, SiluIsSwiGluWithoutASecondOperand) {
     expect_right(silu_step(37, 200, is_gradient), is_gradient ? "gradient" : "silu");
 }
 
+TEST_F(Gates, KeysAreJoinedAndTheirGradientsCut) {
+  for (const KeyParts& p : {KeyParts{37, 32, 64, 128, Dtype::bf16}, KeyParts{1000, 3, 8, 56, Dtype::bf16}}) {
+    expect_right(join_keys_step(p), "keys", 0);
+    expect_right(join_key_gradients_step(p), "gradients");
+  }
+  EXPECT_TRUE(join_keys_step({1, 2, 4, 12, Dtype::bf16}).unsupported());
+}
+
 /// Distant tokens too, whose angles an f32 number does not hold.
 TEST_F(Gates, RotateByThePositionOfATokenAndBack) {
   for (const std::int64_t first : {0, 1 << 20})

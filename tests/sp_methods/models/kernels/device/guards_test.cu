@@ -46,6 +46,14 @@ void add_hybrids(RecordedSteps& steps) {
                           .gate = GateKind::scalar,
                           .gate_rank = 0,
                           .output_gate = output};
+    stack.shape.softmax = {.heads = 4,
+                           .kv_heads = 4,
+                           .d_k = 128,
+                           .d_v = 128,
+                           .rotated = 32,
+                           .q_rank = 64,
+                           .kv_rank = 64,
+                           .shared_k = 64};
     steps.add(build(stack, 1, 2), "a hybrid of lightning", "a hybrid of lightning");
   }
 }

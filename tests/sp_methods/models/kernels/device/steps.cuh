@@ -9,6 +9,7 @@
 
 #include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
 #include "sp_methods/models/kernels/gates.hpp"
+#include "sp_methods/models/kernels/key_parts.hpp"
 #include "tests/sp_methods/kernels/device/step.cuh"
 
 namespace baton {
@@ -79,6 +80,18 @@ inline DeviceStep decay_gate_gradients_step(const GateRows& p) {
 inline DeviceStep rotate_step(const Rotation& p) {
   const StepOperand all{p.tokens * p.heads * p.width};
   return {kernel_of<Rotate>(p), {all}, {all}};
+}
+
+inline DeviceStep join_keys_step(const KeyParts& p) {
+  const StepOperand shared{p.tokens * p.shared}, own{p.tokens * p.heads * p.own},
+      all{p.tokens * p.heads * p.width()};
+  return {kernel_of<JoinKeys>(p), {all}, {shared, own}};
+}
+
+inline DeviceStep join_key_gradients_step(const KeyParts& p) {
+  const StepOperand shared{p.tokens * p.shared}, own{p.tokens * p.heads * p.own},
+      all{p.tokens * p.heads * p.width()};
+  return {kernel_of<JoinKeyGradients>(p), {shared, own}, {all}};
 }
 
 /// Numbers of tokens, some of them often.
