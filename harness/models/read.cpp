@@ -126,8 +126,8 @@ class Reader {
 };
 
 LinearLayers Reader::linear() const {
-  const Sourced of = part("linear", {"attention", "heads", "qk_heads", "d_k", "d_v", "gate_rank", "conv",
-                                     "output_gate", "output_gate_rank"});
+  const Sourced of = part("linear", {"attention", "heads", "qk_heads", "d_k", "d_v", "gate_rank",
+                                     "gate_bound", "conv", "output_gate", "output_gate_rank"});
   LinearLayers l = sizes<LinearLayers>(of);
   const std::string kind =
       of["attention"].word("attention", {"linear", "deltanet", "gdn", "kda", "lightning"});
@@ -140,6 +140,10 @@ LinearLayers Reader::linear() const {
   const std::int64_t qk_heads = of.divisor("qk_heads", l.heads);
   l.qk_heads = qk_heads == l.heads ? 0 : qk_heads;
   l.gate_rank = of.size_if_any("gate_rank");
+  if (of.has("gate_bound"))
+    l.gate_bound = static_cast<float>(of["gate_bound"].number("gate_bound", {1e-3, 1e3}));
+  if (l.gate_bound > 0 && (l.rule != Rule::delta || l.gate == GateKind::none))
+    model_.section("linear").refuse("gate_bound", "only gates of gdn and kda have a bound");
   l.conv = of.size_if_any("conv");
   const std::string gate = of["output_gate"].word("output_gate", {"none", "silu", "sigmoid"});
   l.output_gate = gate == "none" ? OutputGate::none : gate == "silu" ? OutputGate::silu : OutputGate::sigmoid;

@@ -78,7 +78,8 @@ void run_on(const Kernel& kernel, std::span<const std::int64_t> rows, const Host
                      FixedGates, Logistic, LogisticGradients, SigmoidGate, SigmoidGateGradients, SwiGlu,
                      SwiGluGradients>(kernel.name, {count, p->width, p->constant})(operands);
   if (const auto* p = std::any_cast<GateRows>(&kernel.parameters))
-    return host_body<DecayGates, DecayGateGradients>(kernel.name, {count, p->heads, p->group})(operands);
+    return host_body<DecayGates, DecayGateGradients>(
+        kernel.name, {count, p->heads, p->group, Dtype::f32, p->bound})(operands);
   if (const auto* p = std::any_cast<KeyParts>(&kernel.parameters))
     return host_body<JoinKeys, JoinKeyGradients>(kernel.name, {count, p->heads, p->shared, p->own})(operands);
   auto one = std::any_cast<Rotation>(kernel.parameters);

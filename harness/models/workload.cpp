@@ -18,17 +18,17 @@ namespace {
 /// that none can be forgotten.
 std::string key_of(const ModelShape& shape) {
   const auto& [name, width, mlp, vocabulary, chunk, linear, softmax, layers] = shape;
-  const auto& [rule, form, heads, qk_heads, d_k, d_v, gate, gate_rank, conv, output_gate, output_gate_rank] =
-      linear;
+  const auto& [rule, form, heads, qk_heads, d_k, d_v, gate, gate_rank, bound, conv, output_gate,
+               output_gate_rank] = linear;
   const auto& [queries, kv_heads, key_width, value_width, is_gated, is_normed, rotated, base, q_rank, kv_rank,
                shared_k] = softmax;
   std::string kinds;
   for (const Attention kind : layers) kinds += kind == Attention::linear ? 'l' : 's';
   return fmt::format(
-      "{} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {}", name, width,
-      mlp, vocabulary, chunk, kinds, to_string(rule), static_cast<int>(form), heads, qk_heads, d_k, d_v,
-      to_string(gate), gate_rank, conv, static_cast<int>(output_gate), output_gate_rank, queries, kv_heads,
-      key_width, value_width, is_gated, is_normed, rotated, base, q_rank, kv_rank, shared_k);
+      "{} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {}", name,
+      width, mlp, vocabulary, chunk, kinds, to_string(rule), static_cast<int>(form), heads, qk_heads, d_k,
+      d_v, to_string(gate), gate_rank, bound, conv, static_cast<int>(output_gate), output_gate_rank, queries,
+      kv_heads, key_width, value_width, is_gated, is_normed, rotated, base, q_rank, kv_rank, shared_k);
 }
 
 class ModelWorkload : public Workload {

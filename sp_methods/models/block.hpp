@@ -57,7 +57,9 @@ class Block {
   }
   std::int64_t values() const { return share().heads * share().d_v; }
   std::int64_t gates() const { return share().heads * share().gate_width(); }
-  GateRows decay_rows() const { return {tokens(), share().heads, share().gate_width(), layer_.dtype}; }
+  GateRows decay_rows() const {
+    return {tokens(), share().heads, share().gate_width(), layer_.dtype, shape_.linear.gate_bound};
+  }
   Rows log_gate_rows() const { return {tokens(), gates(), gate_factor, layer_.dtype}; }
   bool is_linear() const { return kind_ == Attention::linear; }
   bool has_rule(Rule rule) const { return is_linear() && layer_.rule == rule; }

@@ -68,6 +68,8 @@ struct LinearLayers {
   GateKind gate = GateKind::vector;
   /// The width between the two matrices of the gates' projection; 0 for one matrix.
   std::int64_t gate_rank = 16;
+  /// The largest -g of a delta rule's gates, then -bound sigmoid(e^rate (z + bias)); 0 for none.
+  float gate_bound = 0;
   /// Width of the convolution before q, k and v; 0 for none.
   std::int64_t conv = 0;
   OutputGate output_gate = OutputGate::silu;
@@ -130,7 +132,7 @@ struct ModelShape {
   std::int64_t normed_width() const {
     return linear.form == LinearForm::lightning ? linear.heads * linear.d_v : linear.d_v;
   }
-  /// True if gates are those of a delta rule, -e^rate softplus(z + bias).
+  /// True if gates are those of a delta rule, -e^rate softplus(z + bias) unless they have a bound.
   bool has_decay_rates(Attention kind) const { return has_gates(kind) && linear.rule == Rule::delta; }
   /// The gate of a layer's output.
   OutputGate output_gate(Attention kind) const {

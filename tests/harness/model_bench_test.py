@@ -88,7 +88,7 @@ class ModelBench(unittest.TestCase):
         self.assertEqual(sum(line.startswith("~zeco") for line in text.splitlines()), 2)
 
     def test_hybrids_of_other_layers_are_verified_small_and_part_by_part(self):
-        for name, layers in (("minimax-text-01", "8"), ("kimi-linear-48b-a3b", "4")):
+        for name, layers in (("minimax-text-01", "8"), ("kimi-linear-48b-a3b", "4"), ("glm-5.3-flash", "4")):
             asked = ("--model", name, "--layers", layers, "--width", "64", "--heads", "2", "--d-k", "16", "--d-v", "16", "--mlp", "64",
                      "--methods", "zeco", "--lines", "full", "--ranks", "2")
             for more in (("--tokens", "40"), ("--tokens", "4096", "--pass", "forward"), ("--tokens", "4096", "--chunk", "64")):

@@ -2,14 +2,16 @@
 // The contracts of a block's kernels around attention: log gates, the strength beta of a delta
 // rule, the gate of an output, and rotary positions, with their gradients.
 //
-//   decay gates    g = -e^{rate} softplus(z + bias), a rate a head
+//   decay gates    g = -e^{rate} softplus(z + bias), a rate a head;
+//                  with a bound, g = -bound sigmoid(e^{rate} (z + bias))
 //   fixed gates    g = -factor 2^{-8 (h + 1) / H} of head h of H
 //   logistic       y = sigmoid(x)
 //   sigmoid gate   y = o (.) sigmoid(u)
 //   rotate         (y_i, y_{i+n}) = (x_i, x_{i+n}) turned by p base^{-i/n}, i < n, 2 n = rotated
 //
 // Source: log gates of arXiv 2312.06635, section 4.4; decay gates of "Gated Delta Networks", arXiv
-// 2412.06464, as Qwen3-Next has them; slopes of arXiv 2108.12409; rotation of arXiv 2104.09864.
+// 2412.06464, as Qwen3-Next has them, with bounds as GLM-5.3-Flash has them; slopes of arXiv
+// 2108.12409; rotation of arXiv 2104.09864.
 #pragma once
 
 #include <cstdint>
@@ -61,6 +63,7 @@ struct GateRows {
   std::int64_t heads = 0;
   std::int64_t group = 1;
   Dtype dtype = Dtype::f32;
+  float bound = 0;  ///< The largest -g; 0 if there is none.
 
   std::int64_t width() const { return heads * group; }
   /// The same rows without heads.
@@ -85,6 +88,8 @@ struct DecayGates {
 };
 
 /// Sets the gradients of decay gates: d_z = -d_g e^{rate} sigmoid(z + bias), d_rate = sum d_g g.
+/// With a bound and s = -g / bound: d_z = -d_g e^{rate} bound s (1 - s), and d_rate is the sum of
+/// d_z (z + bias).
 struct DecayGateGradients {
   static constexpr const char* name = "decay_gate_gradients";
   using Parameters = GateRows;

@@ -172,7 +172,10 @@ void ReferenceBlock::project() {
   if (has("beta")) rows_.beta = rounded(sigmoid(projected("beta", normed_)));
   if (!has("gate_bias")) return;
   z_ = projected("gate", normed_).rowwise() + w("gate_bias").row(0);
-  if (has("gate_rate"))
+  const double bound = problem_.stack.shape.linear.gate_bound;
+  if (bound > 0)
+    rows_.g = rounded(-bound * sigmoid(times_heads(z_, w("gate_rate").array().exp().matrix())));
+  else if (has("gate_rate"))
     rows_.g = rounded(times_heads(softplus(z_), -w("gate_rate").array().exp().matrix()));
   else
     rows_.g = rounded(-double{gate_factor} * softplus(-z_));
@@ -197,7 +200,12 @@ Matrix ReferenceBlock::gates_backward(const Matrix& d_g, WeightGradients& gradie
   if (has("gate_rate")) {
     const Matrix speed = -w("gate_rate").array().exp().matrix();
     d_z = times_heads(d_g.cwiseProduct(sigmoid(z_)), speed);
-    const Matrix of_rates = times_heads(d_g.cwiseProduct(softplus(z_)), speed);
+    Matrix of_rates = times_heads(d_g.cwiseProduct(softplus(z_)), speed);
+    if (const double bound = problem_.stack.shape.linear.gate_bound; bound > 0) {
+      const Matrix at = times_heads(z_, -speed);
+      d_z = bound * times_heads(d_g.cwiseProduct(sigmoid(at)).cwiseProduct(sigmoid(-at)), speed);
+      of_rates = d_z.cwiseProduct(z_);
+    }
     for (const Matrix& sums : sums_by_rank(ones, of_rates, problem_.ranks)) {
       const auto group = sums.cols() / speed.cols();
       Matrix& of_rank = gradients["gate_rate"].emplace_back(Matrix::Zero(1, speed.cols()));

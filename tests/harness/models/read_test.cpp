@@ -140,6 +140,7 @@ TEST(ReadModel, TakesSectionsOfEachKindOfLayers) {
   EXPECT_THAT(refused("/linear/qk_heads", 3), HasSubstr("linear.qk_heads: expected a divisor of 4 heads"));
   EXPECT_THAT(refused("/linear/attention", "rwkv7"), HasSubstr("linear.attention: expected one of linear"));
   EXPECT_THAT(refused("/softmax/rotated", 10), HasSubstr("softmax.rotated: expected an even number up to 8"));
+  EXPECT_THAT(refused("/linear/gate_bound", 5), HasSubstr("sources.linear.gate_bound: missing"));
   EXPECT_THAT(refused("/softmax/window", 10), HasSubstr("softmax: unknown key \"window\""));
   Json json = hybrid();
   json.erase("softmax");
@@ -180,6 +181,16 @@ TEST(ReadModel, RefusesWhatIsNoFileOfJson) {
   EXPECT_THROW(read_model(pipe), UsageError) << "and waits for no writer";
 }
 
+TEST(ReadModel, TakesBoundsOfGatesWhereThereAreSome) {
+  Json json = hybrid();
+  json["linear"]["gate_bound"] = 5;
+  json["sources"]["linear"]["gate_bound"] = "a test";
+  const File file(json.dump());
+  EXPECT_EQ(read_model(file.path()).linear.gate_bound, 5);
+  json["linear"]["attention"] = "deltanet";
+  EXPECT_THAT(refusal(json), HasSubstr("linear.gate_bound: only gates of gdn and kda have a bound"));
+}
+
 TEST(ReadModel, TakesLightningAttention) {
   Json json = hybrid();
   json["linear"]["attention"] = "lightning";
@@ -207,9 +218,10 @@ TEST(ReadModel, TakesLatentKeys) {
 }
 
 TEST(ReadModel, KnowsTheModelsOfThisProject) {
-  EXPECT_THAT(model_names(), testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "kimi-linear-48b-a3b",
-                                                  "linear-llama3-1b", "minimax-text-01", "qwen3-next-80b-a3b",
-                                                  "qwen3.5-27b", "qwen3.5-9b", "zeco-1b", "zeco-1b-h128"));
+  EXPECT_THAT(model_names(),
+              testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "glm-5.3-flash", "kimi-linear-48b-a3b",
+                                   "linear-llama3-1b", "minimax-text-01", "qwen3-next-80b-a3b", "qwen3.5-27b",
+                                   "qwen3.5-9b", "zeco-1b", "zeco-1b-h128"));
   // flash-linear-attention's GLA-1B: 51.4 million weights a layer.
   EXPECT_NEAR(static_cast<double>(find_model("gla-1b").parameters(Attention::linear)), 51.4e6, 0.1e6);
   const ModelShape qwen = find_model("qwen3.5-9b");
@@ -226,6 +238,11 @@ TEST(ReadModel, KnowsTheModelsOfThisProject) {
   EXPECT_EQ(kimi.share(Attention::softmax, 1).d_k, 192);
   // 3 billion active weights, with one embedding and the head.
   EXPECT_NEAR(static_cast<double>(kimi.parameters(true)), 3.5e9, 0.3e9);
+  const ModelShape glm = find_model("glm-5.3-flash");
+  EXPECT_EQ(glm.softmax_layers(), 11);
+  EXPECT_EQ(glm.linear.gate_bound, 5);
+  // 18 billion active weights.
+  EXPECT_NEAR(static_cast<double>(glm.parameters(true)), 18e9, 1e9);
   for (const std::string& name : model_names()) EXPECT_EQ(find_model(name).name, name);
   EXPECT_EQ(find_model("models/gla-1b.json").name, "gla-1b");  // the path of earlier versions
 }

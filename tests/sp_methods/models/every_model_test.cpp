@@ -116,6 +116,8 @@ std::vector<HybridLayers> hybrid_layers() {
                                .gate = GateKind::scalar,
                                .gate_rank = 0,
                                .output_gate = OutputGate::sigmoid};
+  LinearLayers bounded = kda;
+  bounded.gate_bound = 5;
   const SoftmaxLayers gated{.kv_heads = 2, .has_output_gate = true, .has_head_norms = true, .rotated = 4};
   const SoftmaxLayers latent{.kv_rank = 24, .shared_k = 8};
   const SoftmaxLayers turned{
@@ -124,7 +126,7 @@ std::vector<HybridLayers> hybrid_layers() {
   return {{"gdn", gdn, gated},
           {"kda", kda, latent},
           {"lightning", lightning, turned},
-          {"kda, all of each key latent", kda, unshared}};
+          {"bounded kda", bounded, unshared}};
 }
 
 /// Adds models without a backward pass, of layers enough to use the memory of others of their kind.

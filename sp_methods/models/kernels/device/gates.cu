@@ -4,6 +4,7 @@
 //
 //   log_gates     g = factor log sigmoid(z + b);  d_z = d_g (1 - e^{g / factor})
 //   decay_gates   g = -e^{rate} softplus(z + b);  d_z = -d_g e^{rate} sigmoid(z + b)
+//                 g = -bound s, s = sigmoid(e^{rate} (z + b));  d_z = -d_g e^{rate} bound s (1 - s)
 //   fixed_gates   g = -factor 2^{-8 (h + 1) / H}
 //
 // The gradient of a rate is a sum over the tokens and the gates of a head: one block a head makes
@@ -75,6 +76,15 @@ struct Decays {
   const Bf16 *z, *bias, *rate, *d_g;  // d_g is null forward
   Bf16* into;
   int group;
+  float bound;  // or 0
+
+  __device__ float gate(float speed, float at) const {
+    return bound > 0 ? -bound * sigmoid(speed * at) : -speed * softplus(at);
+  }
+  __device__ float slope(float speed, float at) const {
+    const float open = sigmoid(bound > 0 ? speed * at : at);
+    return -speed * open * (bound > 0 ? bound * (1 - open) : 1);
+  }
 
   template <int lanes, int most>
   __device__ void operator()(const RowLane<lanes, most>& lane, Eight (&sums)[most], bool there) const {
@@ -86,9 +96,9 @@ struct Decays {
       const Eight d = d_g == nullptr ? Eight{} : load(d_g, lane.place(i));
 #pragma unroll
       for (int n = 0; n < pack; ++n) {
-        const float speed = -__expf(__bfloat162float(rate[(lane.column(i) * pack + n) / group]));
+        const float speed = __expf(__bfloat162float(rate[(lane.column(i) * pack + n) / group]));
         const float at = e.x[n] + b.x[n];
-        e.x[n] = speed * (d_g == nullptr ? softplus(at) : d.x[n] * sigmoid(at));
+        e.x[n] = d_g == nullptr ? gate(speed, at) : d.x[n] * slope(speed, at);
         if (d_g != nullptr) sums[i].x[n] += e.x[n];
       }
       store(into, lane.place(i), e);
@@ -118,21 +128,23 @@ struct Slopes {
 
 __global__ void __launch_bounds__(row_threads)
     rate_kernel(float* d_rate, const Bf16* z, const Bf16* bias, const Bf16* rate, const Bf16* d_g,
-                std::int64_t count, int heads, int group) {
+                std::int64_t count, int heads, int group, float bound) {
   __shared__ float sums[row_threads];
   const int head = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
+  const float speed = __expf(__bfloat162float(rate[head]));
   float sum = 0;
   for (std::int64_t i = thread; i < count * group; i += row_threads) {
     const std::int64_t c = i % group, at = (i / group * heads + head) * group + c;
-    sum += __bfloat162float(d_g[at]) *
-           softplus(__bfloat162float(z[at]) + __bfloat162float(bias[head * group + c]));
+    const float row = __bfloat162float(z[at]) + __bfloat162float(bias[head * group + c]);
+    const float open = sigmoid(speed * row);
+    sum += __bfloat162float(d_g[at]) * (bound > 0 ? bound * open * (1 - open) * row : softplus(row));
   }
   sums[thread] = sum;
   for (int apart = row_threads / 2; apart > 0; apart /= 2) {
     __syncthreads();
     if (thread < apart) sums[thread] += sums[thread + apart];
   }
-  if (thread == 0) d_rate[head] = -__expf(__bfloat162float(rate[head])) * sums[0];
+  if (thread == 0) d_rate[head] = -speed * sums[0];
 }
 
 /// y = x (.) sigmoid(x's gate), or y = sigmoid(x) without a gate.
@@ -211,17 +223,17 @@ cudaError_t log_gate_gradients(cudaStream_t stream, const LogGateGradients::Oper
 }
 
 cudaError_t decay_gates(cudaStream_t stream, const DecayGates::Operands<OnDevice>& x, const GateRows& p) {
-  return run_rows(stream, Decays{x.z, x.bias, x.rate, nullptr, x.g, static_cast<int>(p.group)}, p.rows(),
-                  nullptr);
+  return run_rows(stream, Decays{x.z, x.bias, x.rate, nullptr, x.g, static_cast<int>(p.group), p.bound},
+                  p.rows(), nullptr);
 }
 
 cudaError_t decay_gate_gradients(cudaStream_t stream, const DecayGateGradients::Operands<OnDevice>& x,
                                  const GateRows& p) {
   const int heads = static_cast<int>(p.heads), group = static_cast<int>(p.group);
   rate_kernel<<<static_cast<unsigned>(heads), row_threads, 0, stream>>>(x.d_rate, x.z, x.bias, x.rate, x.d_g,
-                                                                        p.count, heads, group);
+                                                                        p.count, heads, group, p.bound);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
-  return run_rows(stream, Decays{x.z, x.bias, x.rate, x.d_g, x.d_z, group}, p.rows(), x.d_bias);
+  return run_rows(stream, Decays{x.z, x.bias, x.rate, x.d_g, x.d_z, group, p.bound}, p.rows(), x.d_bias);
 }
 
 cudaError_t fixed_gates(cudaStream_t stream, const FixedGates::Operands<OnDevice>& x, const Rows& p) {

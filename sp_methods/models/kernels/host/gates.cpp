@@ -36,7 +36,11 @@ void DecayGates::on_host(const Operands<OnHost>& x, const GateRows& p) {
   for (std::int64_t i = 0; i < p.count * p.heads; ++i) {
     const std::int64_t head = i % p.heads, at = i * p.group;
     const HostRow z = RowIn(x.z + at, p.group) + RowIn(x.bias + head * p.group, p.group);
-    RowOut(x.g + at, p.group) = -std::exp(x.rate[head]) * softplus(z);
+    const float speed = std::exp(x.rate[head]);
+    if (p.bound > 0)
+      RowOut(x.g + at, p.group) = -p.bound * sigmoid(speed * z);
+    else
+      RowOut(x.g + at, p.group) = -speed * softplus(z);
   }
 }
 
@@ -47,11 +51,13 @@ void DecayGateGradients::on_host(const Operands<OnHost>& x, const GateRows& p) {
     const std::int64_t head = i % p.heads, at = i * p.group;
     const HostRow z = RowIn(x.z + at, p.group) + RowIn(x.bias + head * p.group, p.group);
     const RowIn d_g(x.d_g + at, p.group);
-    const float speed = -std::exp(x.rate[head]);
-    const HostRow d_z = speed * d_g * sigmoid(z);
+    const float speed = std::exp(x.rate[head]);
+    const HostRow open = sigmoid(z * (p.bound > 0 ? speed : 1));
+    HostRow d_z = -speed * d_g * open;
+    if (p.bound > 0) d_z *= p.bound * (1 - open);
     RowOut(x.d_z + at, p.group) = d_z;
     RowOut(x.d_bias + head * p.group, p.group) += d_z;
-    x.d_rate[head] += speed * (d_g * softplus(z)).sum();
+    x.d_rate[head] += p.bound > 0 ? (d_z * z).sum() : -speed * (d_g * softplus(z)).sum();
   }
 }
 

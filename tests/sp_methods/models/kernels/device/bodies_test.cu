@@ -118,15 +118,16 @@ TEST_F(Products, ComputesProductsOfTheTimedSize) {
 
 TEST_F(Gates, DecayByARateOfEachHead) {
   for (const std::int64_t group : {1, 64, 128})
-    for (const std::int64_t count : counts) {
-      const GateRows p{count, 32, group, Dtype::bf16};
-      const std::string words =
-          std::to_string(count) + " rows of gates, " + std::to_string(group) + " a head";
-      expect_right(decay_gates_step(p), words);
-      const DeviceStep gradients = decay_gate_gradients_step(p);
-      expect_right(gradients, words);
-      expect_same_again(gradients);
-    }
+    for (const std::int64_t count : counts)
+      for (const float bound : {0.0F, 5.0F}) {
+        const GateRows p{count, 32, group, Dtype::bf16, bound};
+        const std::string words = std::to_string(count) + " rows of gates, " + std::to_string(group) +
+                                  " a head, bound " + std::to_string(bound);
+        expect_right(decay_gates_step(p), words);
+        const DeviceStep gradients = decay_gate_gradients_step(p);
+        expect_right(gradients, words);
+        expect_same_again(gradients);
+      }
 }
 
 TEST_F(Gates, SiluIsSwiGluWithoutASecondOperand) {
