@@ -36,8 +36,7 @@ struct CrashContext {
   int hosts = 1;
   Bootstrap* bootstrap = nullptr;  // its heartbeats find lost ranks elsewhere
   int lost_rank = -1;              // one that a heartbeat found
-  int rank = 0;
-  int limit_seconds = 0;
+  int rank = 0, limit_seconds = 0;
   time_t case_began = 0;  // on the monotonic clock
   int looks_in_vain = 0;  // looks at the next rank, one after the other, at which it did not run
 };
