@@ -137,7 +137,10 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   small.shares.sequence = small.mask.end;
   if (small.shares.rule == ShareRule::given) {  // as unequal ones, perhaps on fewer ranks
     small.shares.given.resize(ranks);
-    for (std::int64_t& share : small.shares.given) share = share * small.share.tokens / layer_.share.tokens;
+    const double part = static_cast<double>(small.share.tokens) / static_cast<double>(layer_.share.tokens);
+    for (std::int64_t& share : small.shares.given)
+      share = static_cast<std::int64_t>(std::ceil(part * static_cast<double>(share)));
+    if (std::ranges::count(small.shares.given, 0) == ranks) small.shares.given.back() = small.share.tokens;
     small.shares.sequence = small.mask.end =
         std::reduce(small.shares.given.begin(), small.shares.given.end());
   }

@@ -39,7 +39,7 @@ class Heartbeat {
   void stop();
 
   /// Sends a sign of life, takes what has arrived, and asks a rank of the host before; to be called
-  /// once a second. Async-signal-safe.
+  /// at least once a second. Async-signal-safe.
   void tick();
 
   /// Tells the next host that this host ends in good order, so that its silence means nothing.

@@ -97,13 +97,12 @@ time_t now_seconds() {
 /// stayed away for longer than those of a busy host; false otherwise.
 bool report_lost_host() {
   constexpr int too_long_ms = 4000;
-  const int silence = heartbeat.silence_ms();
-  if (!heartbeat.has_died() && silence < too_long_ms) return false;
+  if (!heartbeat.has_died() && heartbeat.silence_ms() < too_long_ms) return false;
   Report report{.part = context.case_name};
   report.text << "host " << heartbeat.heard_host() + 1 << " of " << context.hosts << " (ranks";
   for (const int rank : heartbeat.heard_ranks()) report.text << " " << rank;
   report.text << (heartbeat.has_died() ? ") has no rank left" : ") has not been heard of for ");
-  if (!heartbeat.has_died()) report.text << silence / 1000 << " s";
+  if (!heartbeat.has_died()) report.text << heartbeat.silence_ms() / 1000 << " s";
   report.send();
   return true;
 }
@@ -134,8 +133,9 @@ void set_ticks(int seconds) {
 /// Waits over 2 s for the launcher to kill this process, and gives signs of life meanwhile. If it
 /// `listens` it reports the host before if that is lost.
 void stay_for_the_launcher(bool listens) {
-  constexpr timespec pause{0, 10'000'000};
-  for (int look = 0; look < 220; ++look) {
+  constexpr int pause_ms = 10, stay_ms = 2200;
+  constexpr timespec pause{0, pause_ms * 1'000'000};
+  for (int ms = 0; ms < stay_ms; ms += pause_ms) {
     heartbeat.tick();
     if (listens) listens = !report_lost_host();
     nanosleep(&pause, nullptr);

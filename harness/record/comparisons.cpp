@@ -10,14 +10,15 @@
 namespace baton {
 namespace {
 
-std::string scan_of(const Case& one) { return one.workload->axes().text("scan"); }
-
-/// True if both cases are cut into the same number of blocks and carry states by the same scan, or
-/// one of them does neither.
+/// True if the ranks of both cases have the same shares, and if both are cut into the same number
+/// of blocks and carry states by the same scan, or one of them does neither.
 bool have_like_exchanges(const Case& one, const Case& other) {
+  const AxisValues axes = one.workload->axes(), others = other.workload->axes();
   const bool both_cut = one.workload->cuts_blocks() && other.workload->cuts_blocks();
-  const std::string scan = scan_of(one), there = scan_of(other);
-  return (!both_cut || one.blocks == other.blocks) && (scan.empty() || there.empty() || scan == there);
+  const std::string scan = axes.text("scan"), there = others.text("scan");
+  const bool like_scans = scan.empty() || there.empty() || scan == there;
+  return (!both_cut || one.blocks == other.blocks) && like_scans &&
+         axes.text("shares") == others.text("shares");
 }
 
 /// How a row of the baseline is called, such as "zeco overlapped, 8 blocks".
@@ -88,7 +89,7 @@ double Comparisons::typical(const std::vector<int>& launches, int index) const {
 }
 
 /// The row of the baseline that a case is compared with: of the same way and, where both have them,
-/// of the same number of blocks and the same scan. A row without a way, such as that of a layer
+/// of the same number of blocks, scan and shares. A row without a way, such as that of a layer
 /// without any exchange, stands beside all ways, and is best compared with what was published. Of
 /// what is left the fastest counts.
 std::optional<int> Comparisons::baseline_of(const std::vector<int>& launches, int index) const {
@@ -115,7 +116,7 @@ std::optional<int> Comparisons::baseline_of(const std::vector<int>& launches, in
   return best;
 }
 
-/// The case of the same workload, blocks and scan in another variant; nothing if there is none.
+/// The case of the same workload, blocks, scan and shares in another variant; nothing if there is none.
 std::optional<int> Comparisons::sibling(int index, Variant variant) const {
   for (const int other : *group_of_[index]) {
     const Workload& workload = *cases_[other].workload;

@@ -7,7 +7,7 @@ measured in the mode compute_only alone; so is every method's local work, whatev
 
 import collections
 
-from baton import results
+from baton import results, schema
 
 LOCAL = "local"
 TITLES = {LOCAL: "GLA baseline (DP)", "lasp1": "LASP-1", "lasp2": "LASP-2", "zeco": "ZeCO"}  # as the papers name them
@@ -53,7 +53,8 @@ def place(record, mode=None):
     """Where tables have room for one record; `mode` is another one of the same method, of which local work has no scan."""
     mode = mode or record["mode"]
     scan = "" if mode == "compute_only" else record["scan"]
-    return row(record)._replace(scan=scan), mode, *(record[key] for key in ("attention", "tokens", "ranks", "pass"))
+    sizes = (schema.value(record, key) for key in ("attention", "tokens", "sequence", "shares", "ranks", "pass"))
+    return row(record)._replace(scan=scan), mode, *sizes
 
 
 def find(found, record, mode):

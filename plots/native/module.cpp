@@ -61,11 +61,11 @@ void add_native(const std::string& name, const nb::callable& make, const nb::obj
       .kind = Kind::exclusive_scan,
       .summary = "native: " + summary,
       .build = [name](Schedule& s, const Operands& x) { s.native_scan(name, x.blocks, x.into, x.own); },
-      .claim = [claims](const Shape& shape, const Split& split) -> std::optional<Claim> {
+      .claim = [claims](const Shape& shape, const Split& split) -> std::optional<Cost> {
         if (!claims->bytes || !claims->hops) return std::nullopt;
         const nb::gil_scoped_acquire lock;
-        return Claim{(*claims->bytes)(split.ranks, shape.state_bytes()),
-                     static_cast<int>((*claims->hops)(split.ranks, shape.state_bytes()))};
+        return Cost{(*claims->bytes)(split.ranks, shape.state_bytes()),
+                    static_cast<int>((*claims->hops)(split.ranks, shape.state_bytes()))};
       },
       .native_takes_all_maps = true,
   });

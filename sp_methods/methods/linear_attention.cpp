@@ -217,7 +217,8 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, const Variant&
   const auto beside = convolution_bytes(layer, split.ranks, Layout::contiguous);
   const std::optional<int> of_halos = hops_of_halos(layer, split, variant);
   if (!of_halos) return std::nullopt;
-  return Cost{busiest(*sent, layer.groups, beside), hops + *of_halos};
+  return Cost{busiest(*sent, layer.groups, beside),
+              lacks_halos(layer, split.ranks, Layout::contiguous) ? -1 : hops + *of_halos};
 }
 
 Refusal unsupported(const Layer& layer, const Variant& variant) {

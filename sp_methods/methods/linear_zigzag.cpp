@@ -238,8 +238,8 @@ std::optional<Cost> claim(const Layer& layer, const Split& split, const Variant&
   const bool waits = variant.exchange != Exchange::scans || layer.mode == Mode::exposed;
   if (layer.share.conv > 1 && !waits && variant.scan_of(layer) != variant.collective) return std::nullopt;
   const int of_halos = layer.share.conv > 1 && waits ? passes : 0;
-  return Cost{busiest(*once, passes, beside),
-              of_halos + passes * std::accumulate(once->hops.begin(), once->hops.end(), 0)};
+  const int hops = of_halos + passes * std::accumulate(once->hops.begin(), once->hops.end(), 0);
+  return Cost{busiest(*once, passes, beside), lacks_halos(layer, split.ranks, Layout::zigzag) ? -1 : hops};
 }
 
 Refusal unsupported(const Layer& layer, const Variant& variant) {

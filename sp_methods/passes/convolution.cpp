@@ -264,4 +264,8 @@ std::vector<std::int64_t> convolution_bytes(const Layer& layer, int ranks, Layou
   return sent;
 }
 
+bool lacks_halos(const Layer& layer, int ranks, Layout layout) {
+  return layer.share.conv > 1 && cut_of(layer, layout, ranks).has_empty_piece();
+}
+
 }  // namespace baton

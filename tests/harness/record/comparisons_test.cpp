@@ -18,8 +18,10 @@ Case scan_case(const char* name, int blocks = 1, int ranks = 4) {
           .blocks = blocks};
 }
 
-Case layer_case(Mode mode, const char* method = "zeco", int blocks = 1, const char* scan = "") {
+Case layer_case(Mode mode, const char* method = "zeco", int blocks = 1, const char* scan = "",
+                const Shares& shares = {}) {
   Layer layer;
+  layer.shares = shares;
   layer.share = {20, 2, 4, 6, 8, GateKind::vector};
   layer.mode = mode;
   layer.scan = scan;
@@ -144,6 +146,20 @@ TEST(Comparisons, EachScanHasItsOwnModes) {
   for (int index = 0; index < 5; ++index) comparisons.add(1, index, {seconds[index]});
   EXPECT_EQ(comparisons.in_launch(1, 2).hidden, 0.75);
   EXPECT_EQ(comparisons.in_launch(1, 4).hidden, 0.75);
+}
+
+TEST(Comparisons, RowsOfOtherSharesAreNoModesOfOneAnother) {
+  std::vector<Case> cases;
+  for (const Shares& shares : {Shares{}, Shares{ShareRule::even, 79}})
+    for (const Mode mode : {Mode::compute_only, Mode::exposed, Mode::overlapped})
+      cases.push_back(layer_case(mode, "zeco", 1, "", shares));
+  Comparisons comparisons(cases, "zeco");
+  const std::vector<double> seconds{2, 6, 3, 4, 12, 6};
+  for (int index = 0; index < 6; ++index) comparisons.add(1, index, {seconds[index]});
+  EXPECT_EQ(comparisons.in_launch(1, 2).hidden, 0.75);
+  EXPECT_EQ(comparisons.in_launch(1, 5).hidden, 0.75);
+  EXPECT_EQ(comparisons.in_launch(1, 5).ratio->value, 1) << "the baseline of the same shares";
+  EXPECT_EQ(comparisons.in_launch(1, 5).ratio_to, "zeco (even) overlapped");
 }
 
 TEST(Comparisons, TheFastestOfTheBaselinesBlockCountsIsTheFastestOfAllLaunches) {

@@ -19,7 +19,7 @@ PAPERS = ("zeco", "lasp1", "lasp2", "all_scan", "ring_scan", "all_gather_scan", 
 # What a chart is of: what its comparisons share, and what orders it among others.
 Subject = collections.namedtuple("Subject", "group importance")
 
-Identity = collections.namedtuple("Identity", "name executor implementation scan blocks simulated")
+Identity = collections.namedtuple("Identity", "name executor implementation scan shares blocks simulated")
 
 
 def against_size(comparisons):
@@ -91,7 +91,7 @@ def collect(group, axis):
     for comparison in group:
         for row in comparison.competitors + [row for row in comparison.local_rows if row.name.name == LOCAL]:
             one = Identity(row.name.name, "" if row.is_simulated else row.name.executor, row.name.implementation,
-                           row.name.scan, AUTO if row.name.blocks == AUTO else row.name.blocks, row.is_simulated)
+                           row.name.scan, row.name.shares, AUTO if row.name.blocks == AUTO else row.name.blocks, row.is_simulated)
             label = comparison.label_of(row)
             names[one] = max(names.get(one, ""), label, key=len)
             other = not row.is_simulated and origin(row.records[-1]) != main
