@@ -64,6 +64,16 @@ LayerDraw reduced(LayerDraw inputs, std::int64_t tokens, std::int64_t fewer) {
   return inputs;
 }
 
+Shares reduced(Shares shares, int ranks, std::int64_t tokens, std::int64_t fewer) {
+  shares.sequence = ranks * fewer - 1;
+  if (shares.rule != ShareRule::given) return shares;
+  shares.given.resize(ranks);
+  for (std::int64_t& share : shares.given) share = (share * fewer + tokens - 1) / tokens;
+  if (std::ranges::count(shares.given, 0) == ranks) shares.given.back() = fewer;
+  shares.sequence = std::reduce(shares.given.begin(), shares.given.end());
+  return shares;
+}
+
 std::string oracle_key(const LayerProblem& problem) {
   const auto& [attention, share, ranks, alone, gates, seed, dtype, rule, starts, has_closed_gates, mask,
                states, shares] = problem;

@@ -37,6 +37,10 @@ AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs);
 /// The same inputs for fewer tokens: about as many documents.
 LayerDraw reduced(LayerDraw inputs, std::int64_t tokens, std::int64_t fewer);
 
+/// The same shares of fewer tokens on `ranks` ranks. The largest share has `fewer` tokens in place
+/// of `tokens`; given ones stay as unequal as they can, and some rank has a token.
+Shares reduced(Shares shares, int ranks, std::int64_t tokens, std::int64_t fewer);
+
 /// The key of the expected results of `problem`, which all methods and passes share. Two problems
 /// with other inputs have other keys.
 std::string oracle_key(const LayerProblem& problem);

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "collectives/schedule/errors.hpp"
 #include "harness/layers/verify.hpp"
@@ -134,15 +133,9 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   // Two chunks and a short one, an even number.
   small.share.tokens = 2 * (small.share.chunk + small.share.chunk / 4);
   if (has_sequence()) small.mask.end = ranks * small.share.tokens - 1;
-  small.shares.sequence = small.mask.end;
-  if (small.shares.rule == ShareRule::given) {  // as unequal ones, perhaps on fewer ranks
-    small.shares.given.resize(ranks);
-    const double part = static_cast<double>(small.share.tokens) / static_cast<double>(layer_.share.tokens);
-    for (std::int64_t& share : small.shares.given)
-      share = static_cast<std::int64_t>(std::ceil(part * static_cast<double>(share)));
-    if (std::ranges::count(small.shares.given, 0) == ranks) small.shares.given.back() = small.share.tokens;
-    small.shares.sequence = small.mask.end =
-        std::reduce(small.shares.given.begin(), small.shares.given.end());
+  if (!layer_.shares.are_equal()) {
+    small.shares = baton::reduced(layer_.shares, ranks, layer_.share.tokens, small.share.tokens);
+    small.mask.end = small.shares.sequence;
   }
   if (small.mask.has_window())  // as large a part of a share
     small.mask.window = small.mask.window * small.share.tokens / layer_.share.tokens + 1;

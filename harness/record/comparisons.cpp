@@ -16,8 +16,7 @@ bool have_like_exchanges(const Case& one, const Case& other) {
   const AxisValues axes = one.workload->axes(), others = other.workload->axes();
   const bool both_cut = one.workload->cuts_blocks() && other.workload->cuts_blocks();
   const std::string scan = axes.text("scan"), there = others.text("scan");
-  const bool like_scans = scan.empty() || there.empty() || scan == there;
-  return (!both_cut || one.blocks == other.blocks) && like_scans &&
+  return (!both_cut || one.blocks == other.blocks) && (scan.empty() || there.empty() || scan == there) &&
          axes.text("shares") == others.text("shares");
 }
 
@@ -116,7 +115,7 @@ std::optional<int> Comparisons::baseline_of(const std::vector<int>& launches, in
   return best;
 }
 
-/// The case of the same workload, blocks, scan and shares in another variant; nothing if there is none.
+/// The case of the same workload, blocks, scan and shares in another variant, if there is one.
 std::optional<int> Comparisons::sibling(int index, Variant variant) const {
   for (const int other : *group_of_[index]) {
     const Workload& workload = *cases_[other].workload;

@@ -177,30 +177,17 @@ TEST_P(EveryClaim, OfUnequalSharesIsWhatIsCounted) {
   for (int ranks = 1; ranks <= most_ranks; ++ranks)
     for (Layer layer : layers_of(*GetParam())) {
       if (layer.groups > 1 || (layer.mask.has_window() && layer.mask.window > 60)) continue;
-      for (const Shares& shares : unequal_shares(ranks)) {
-        layer.shares = shares;
-        layer.mask.end = shares.sequence;
-        layer.share.tokens = cut_of(layer, GetParam()->layout, ranks).tokens;
-        EXPECT_TRUE(compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3}))
-            << "no claim: " << text(*GetParam(), layer, {.ranks = ranks});
-      }
-    }
-}
-
-/// The same with a convolution, whose halo some ranks have no tokens to wait with.
-TEST_P(EveryClaim, OfAConvolutionOverUnequalSharesIsWhatIsCounted) {
-  if (!GetParam()->shares_unequally || !GetParam()->convolves) GTEST_SKIP() << "has equal shares, or none";
-  for (int ranks = 1; ranks <= most_ranks; ++ranks)
-    for (Layer layer : layers_of(*GetParam())) {
-      if (layer.share.gate == GateKind::none || layer.dtype == Dtype::bf16 || layer.groups > 1) continue;
-      layer.share.conv = 4;
-      for (const Shares& shares : unequal_shares(ranks)) {
-        layer.shares = shares;
-        layer.share.tokens = cut_of(layer, GetParam()->layout, ranks).tokens;
-        const bool is_claimed = compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3});
-        EXPECT_TRUE(is_claimed || (GetParam()->name == "linear_two_shot" && ranks == 3))
-            << "no claim: " << text(*GetParam(), layer, {.ranks = ranks});
-      }
+      for (const Shares& shares : unequal_shares(ranks))
+        for (const std::int64_t conv : {0, 4}) {
+          if (conv > 0 && (!GetParam()->convolves || layer.dtype == Dtype::bf16)) continue;
+          layer.share.conv = conv;
+          layer.shares = shares;
+          layer.mask.end = shares.sequence;
+          layer.share.tokens = cut_of(layer, GetParam()->layout, ranks).tokens;
+          const bool is_claimed = compare(*GetParam(), layer, {.ranks = ranks, .blocks = 3});
+          EXPECT_TRUE(is_claimed || (conv > 0 && GetParam()->name == "linear_two_shot" && ranks == 3))
+              << "no claim: " << text(*GetParam(), layer, {.ranks = ranks});
+        }
     }
 }
 

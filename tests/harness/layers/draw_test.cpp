@@ -2,9 +2,12 @@
 // What a layer is drawn by is in names, in the key of its oracle, and in its smaller case.
 #include "harness/layers/draw.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +15,7 @@
 namespace {
 
 using namespace baton;
+using testing::ElementsAre;
 
 const LayerShape shape{64, 4, 16, 24, 8, GateKind::vector, 0, false};
 
@@ -88,6 +92,17 @@ TEST(LayerDraw, IsTheSameWhereTheLayerIsReducedButForShorterDocuments) {
   const LayerDraw few = reduced({.packing = {.lengths = {150, 0, 50}}}, 200, 20);
   EXPECT_EQ(few.packing.mean, 6) << "a tenth of 67";
   EXPECT_TRUE(few.packing.lengths.empty());
+}
+
+TEST(Reduced, SharesDoNotVanish) {
+  const auto given = [](std::vector<std::int64_t> shares, int ranks) {
+    const Shares all{ShareRule::given, std::reduce(shares.begin(), shares.end()), shares};
+    return reduced(all, ranks, *std::ranges::max_element(shares), 20);
+  };
+  EXPECT_THAT(given({1, 0, 500}, 3).given, ElementsAre(1, 0, 20));
+  EXPECT_THAT(given({0, 0, 5}, 2).given, ElementsAre(0, 20)) << "some rank has a token";
+  EXPECT_EQ(given({300, 0, 700}, 3).sequence, 9 + 20);
+  EXPECT_EQ(reduced({ShareRule::last, 1000}, 3, 400, 20).sequence, 59);
 }
 
 }  // namespace

@@ -25,22 +25,22 @@ std::string refusal(const std::vector<std::string>& words) {
 
 /// A file with this text, which lies in the folder of the test.
 std::string file_with(const std::string& text) {
-  const std::string path = testing::TempDir() + "documents_of_" +
+  const std::string path = testing::TempDir() + "lengths_of_" +
                            testing::UnitTest::GetInstance()->current_test_info()->name() + ".txt";
   std::ofstream(path) << text;
   return path;
 }
 
-TEST(DocumentLengths, AreNumbersWithOrWithoutAUnit) {
+TEST(GivenLengths, AreNumbersWithOrWithoutAUnit) {
   EXPECT_THAT(given_lengths("--documents", {"37", "51", "0", "1", "2K"}), ElementsAre(37, 51, 0, 1, 2048));
 }
 
-TEST(DocumentLengths, StandInAFileOneALine) {
+TEST(GivenLengths, StandInAFileOneALine) {
   EXPECT_THAT(given_lengths("--documents", {file_with("# of a batch\n37\n\n 51 # the second\n40")}),
               ElementsAre(37, 51, 40));
 }
 
-TEST(DocumentLengths, RefuseWhatIsNone) {
+TEST(GivenLengths, RefuseWhatIsNone) {
   EXPECT_THAT(refusal({"37", "x"}), HasSubstr("--documents"));
   EXPECT_THAT(refusal({"37", ""}), HasSubstr("--documents"));
   EXPECT_THAT(refusal({"-3"}), HasSubstr("neither a number nor a file"));
