@@ -159,7 +159,7 @@ TEST(Comparisons, RowsOfOtherSharesAreNoModesOfOneAnother) {
   EXPECT_EQ(comparisons.in_launch(1, 2).hidden, 0.75);
   EXPECT_EQ(comparisons.in_launch(1, 5).hidden, 0.75);
   EXPECT_EQ(comparisons.in_launch(1, 5).ratio->value, 1) << "the baseline of the same shares";
-  EXPECT_EQ(comparisons.in_launch(1, 5).ratio_to, "zeco (even) overlapped");
+  EXPECT_EQ(comparisons.in_launch(1, 5).ratio_to, "zeco (even) overlapped, 1 block");
 }
 
 TEST(Comparisons, TheFastestOfTheBaselinesBlockCountsIsTheFastestOfAllLaunches) {
