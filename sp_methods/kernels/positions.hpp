@@ -196,6 +196,8 @@ struct Cut {
     if (!edges.empty()) return edges[place(rank, i) + 1] - edges[place(rank, i)];
     return layout != Layout::zigzag ? tokens : i == 0 ? tokens - tokens / 2 : tokens / 2;
   }
+  /// Number of tokens of all pieces from the front, if they are not strided.
+  std::int64_t fronts() const { return edges.empty() ? ranks * piece(0, 0) : edges[ranks]; }
   /// The place of a rank's piece among the pieces in the order of the sequence.
   std::int64_t place(std::int64_t rank, int i) const { return i == 0 ? rank : 2 * ranks - 1 - rank; }
   /// The pieces of all ranks in the order of the sequence, if they are not strided.

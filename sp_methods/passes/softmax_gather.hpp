@@ -198,10 +198,8 @@ class GatheredSoftmax {
 
   /// The front or the back of the sequence in a tensor `all` of it.
   Slice piece_of_all(const Slice& all, int i) const {
-    std::int64_t fronts = 0;
-    for (int rank = 0; rank < s_.ranks(); ++rank) fronts += cut_.piece(rank, 0);
-    const std::int64_t row = row_of(all);
-    return i == 0 ? all.part(0, fronts * row) : all.part(fronts * row, all.count - fronts * row);
+    const std::int64_t fronts = cut_.fronts() * row_of(all);
+    return i == 0 ? all.part(0, fronts) : all.part(fronts, all.count - fronts);
   }
   /// The piece of this rank in its own tensor.
   Slice piece_of_own(const Slice& own, const Slice& all, int i) const {

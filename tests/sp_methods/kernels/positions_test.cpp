@@ -166,7 +166,9 @@ TEST(Cut, RunsAreItsPositionsInOrder) {
       for (std::int64_t tokens = 0; tokens <= 7; ++tokens) cuts.push_back({layout, ranks, tokens});
   for (const Cut& cut : cuts) {
     if (cut.layout == Layout::striped) continue;
-    std::int64_t position = 0;
+    std::int64_t position = 0, fronts = 0;
+    for (int rank = 0; rank < cut.ranks; ++rank) fronts += cut.piece(rank, 0);
+    EXPECT_EQ(cut.fronts(), fronts);
     for (const Tokens& run : cut.runs())
       for (std::int64_t t = 0; t < run.count; ++t)
         EXPECT_EQ(cut.positions(run.rank).at(run.first + t), position++);
