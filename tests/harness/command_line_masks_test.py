@@ -3,7 +3,7 @@
 
 import unittest
 
-from benches import OPERATOR_BENCH, OperatorRecords, run
+from benches import OPERATOR_BENCH, TOPOLOGIES, OperatorRecords, run
 
 
 class Masks(OperatorRecords, unittest.TestCase):
@@ -83,7 +83,7 @@ class Masks(OperatorRecords, unittest.TestCase):
                 self.assertEqual((r["wrong"], r["shares"]), (0, shares))
         many = ",".join(["0"] * 16 + ["64"] * 16)
         for r in self.records("--methods", "zeco,ring_attention_softmax", "--shares", many, "--ranks", "32", "--executor", "simulator",
-                              "--topology", "dgx-h100-32x8", layer=wanted):
+                              "--topology", TOPOLOGIES + "/dgx-h100-32x8.json", layer=wanted):
             self.assertEqual(r["wrong"], 0)
 
     def test_bad_input(self):
