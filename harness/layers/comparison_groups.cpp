@@ -125,12 +125,13 @@ std::vector<AskedLayer> layers_of(const RawOperators& raw, const AttentionChoice
         given_lengths("--documents", raw.documents);
     first.layer.mask.end = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
   }
+  const std::vector<Shares> shares = shares_of(raw.shares);
   std::vector<AskedLayer> all = raw.layers.points(first);
   for (AskedLayer& asked : all) {
     Layer& layer = asked.layer;
     set_latent(layer.share, raw.mla);
     set_batch(layer.share);
-    set_sequence(layer, shares_of(raw.shares));
+    set_sequence(layer, shares);
     layer.dtype = dtype_of(asked.dtype, executors);
     layer.segmented = layer.dtype == Dtype::bf16;
     layer.kernels.softmax = kernel_of(asked, executors);

@@ -32,9 +32,15 @@ inline const GatherNames ring_gathers{"ring_all_gather", "ring_reduce_scatter"};
 /// The names of an all-gather and a reduce-scatter in one hop.
 inline const GatherNames direct_gathers{"direct_all_gather", "direct_reduce_scatter", false};
 
-/// Memory for the tensors of `ranks` ranks. The tensor of a rank alone is its own memory.
+/// Memory for the tensors of `ranks` ranks, `count` elements in all. The tensor of a rank alone is
+/// its own memory.
+inline Slice memory_of_all(Schedule& schedule, std::string name, const Slice& own, int ranks,
+                           std::int64_t count) {
+  return ranks == 1 ? own : schedule.scratch(std::move(name), count, own.dtype);
+}
+/// Memory for the tensors of `ranks` ranks, all as large as `own`.
 inline Slice memory_of_all(Schedule& schedule, std::string name, const Slice& own, int ranks) {
-  return ranks == 1 ? own : schedule.scratch(std::move(name), ranks * own.count, own.dtype);
+  return memory_of_all(schedule, std::move(name), own, ranks, ranks * own.count);
 }
 
 /// The keys and values of `ranks` ranks, called "keys" and "values".

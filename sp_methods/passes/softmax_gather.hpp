@@ -84,11 +84,10 @@ class GatheredSoftmax {
     shape_.k_tokens = shape_.k_positions.split = queries == 0 ? 0 : shape_.visible(queries - 1);
     q_ = groups_.packed(x.q, heads(), "q_groups");
     own_ = {groups_.packed(x.k, key_heads(), "k_groups"), groups_.packed(x.v, key_heads(), "v_groups"), {}};
-    const auto of_all = [&](const char* name, const Slice& own, std::int64_t width) {
-      return s.ranks() == 1 ? own : s.scratch(name, cut_.sequence() * key_heads() * width, own.dtype);
-    };
-    keys_ = {
-        of_all("keys", own_.k, layer.share.d_k), of_all("values", own_.v, layer.share.value_width()), {}};
+    const std::int64_t rows = cut_.sequence() * key_heads();
+    keys_ = {memory_of_all(s, "keys", own_.k, s.ranks(), rows * layer.share.d_k),
+             memory_of_all(s, "values", own_.v, s.ranks(), rows * layer.share.value_width()),
+             {}};
   }
 
   void forward() {

@@ -31,6 +31,7 @@ struct KeyParts {
   }
 };
 
+/// Sets the key of each head to the part that all heads share, and its own part behind it.
 struct JoinKeys {
   static constexpr const char* name = "join_keys";
   using Parameters = KeyParts;
@@ -47,6 +48,7 @@ struct JoinKeys {
   static void on_host(const Operands<OnHost>& x, const KeyParts& p);
 };
 
+/// Sets the gradients of both parts; that of the shared part is a sum over the heads.
 struct JoinKeyGradients {
   static constexpr const char* name = "join_key_gradients";
   using Parameters = KeyParts;
