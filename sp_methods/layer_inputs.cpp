@@ -71,6 +71,11 @@ std::vector<std::int64_t> LayerProblem::edges() const {
   return all;
 }
 
+bool LayerProblem::is_padding(std::int64_t position) const {
+  if (position >= mask.end || ends.empty()) return position >= mask.end;
+  return position >= ends[std::upper_bound(starts.begin(), starts.end(), position) - starts.begin() - 1];
+}
+
 double LayerProblem::visible_pairs() const {
   SoftmaxShape all;
   all.q_tokens = all.k_tokens = real_tokens();
@@ -110,6 +115,18 @@ std::vector<std::int64_t> starts_of(std::span<const std::int64_t> lengths) {
     at += length;
   }
   return starts;
+}
+
+PaddedDocuments padded_documents(const std::vector<std::int64_t>& starts, std::int64_t tokens,
+                                 std::int64_t multiple) {
+  PaddedDocuments padded;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::int64_t length = (i + 1 < starts.size() ? starts[i + 1] : tokens) - starts[i];
+    padded.starts.push_back(padded.tokens);
+    padded.ends.push_back(padded.tokens + length);
+    padded.tokens += (length + multiple - 1) / multiple * multiple;
+  }
+  return padded;
 }
 
 std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, int ranks, std::uint64_t seed,
@@ -173,7 +190,7 @@ class LayerInputValues::Rows {
 
   template <class Number>
   void fill(std::int64_t position, std::int64_t head, Number* row) const {
-    if (position >= inputs_.problem_.mask.end) {
+    if (inputs_.problem_.is_padding(position)) {
       std::fill(row, row + width_, Number{0});
       return;
     }

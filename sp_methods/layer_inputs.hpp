@@ -64,6 +64,9 @@ struct LayerProblem {
   States states = States::none;
   /// How the tokens of the sequence are shared among the ranks.
   Shares shares = {};
+  /// The position behind the last token of each document, if padding may follow it. Inputs are zero
+  /// from there to the next start. Empty if documents have no padding of their own.
+  std::vector<std::int64_t> ends = {};
 
   /// The positions, ascending, at which a sequence starts, and the end of the last one.
   std::vector<std::int64_t> edges() const;
@@ -71,8 +74,10 @@ struct LayerProblem {
   std::int64_t sequence() const { return alone ? share.tokens : all_tokens(); }
   /// Number of tokens of all ranks.
   std::int64_t all_tokens() const { return shares.are_equal() ? share.tokens * ranks : shares.sequence; }
-  /// Number of tokens of all ranks without those of padding.
+  /// Number of tokens of all ranks without those of padding behind the last document.
   std::int64_t real_tokens() const { return std::min(mask.end, all_tokens()); }
+  /// True for a position of padding, where all inputs are zero.
+  bool is_padding(std::int64_t position) const;
   /// Number of pairs of a query and a key that softmax attention leaves in one head, but those of
   /// padding.
   double visible_pairs() const;
@@ -110,6 +115,18 @@ std::vector<std::int64_t> drawn_starts(std::int64_t mean, std::int64_t tokens, i
 
 /// The positions at which documents of these lengths start, but for those without tokens.
 std::vector<std::int64_t> starts_of(std::span<const std::int64_t> lengths);
+
+/// Documents with padding behind each.
+struct PaddedDocuments {
+  std::vector<std::int64_t> starts = {};  ///< Positions, ascending, at which they start.
+  std::vector<std::int64_t> ends = {};    ///< The position behind the last token of each.
+  std::int64_t tokens = 0;                ///< Of all of them with their padding.
+};
+
+/// The documents that start at `starts` in a sequence of so many tokens, each padded to a multiple
+/// of `multiple` tokens. Without starts the sequence is one document.
+PaddedDocuments padded_documents(const std::vector<std::int64_t>& starts, std::int64_t tokens,
+                                 std::int64_t multiple);
 
 /// The inputs q, k, v, g, beta, a, b, d_o and conv_w of a layer, in numbers that its dtype holds
 /// exactly.

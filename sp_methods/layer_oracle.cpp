@@ -268,7 +268,7 @@ double least_rms(const LayerProblem& problem, const Positions& positions, std::i
   double sum = 0;
   for (std::int64_t t = 0; t < tokens; ++t) {
     const std::int64_t at = positions.at(t);
-    if (at < mask.end) sum += 1 / static_cast<double>(mask.upper(at) - mask.lower(at) + 1);
+    if (!problem.is_padding(at)) sum += 1 / static_cast<double>(mask.upper(at) - mask.lower(at) + 1);
   }
   return 0.1 * std::sqrt(sum / static_cast<double>(tokens));
 }

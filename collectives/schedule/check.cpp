@@ -2,6 +2,7 @@
 #include "collectives/schedule/check.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 
 #include "collectives/schedule/errors.hpp"
@@ -94,7 +95,9 @@ int check_progress(const Matching& matching, std::span<const Schedule> schedules
   return sorted.depth.empty() ? 0 : *std::max_element(sorted.depth.begin(), sorted.depth.end());
 }
 
-Traffic count(const Schedule& schedule) {
+}  // namespace
+
+Traffic traffic_of(const Schedule& schedule) {
   Traffic traffic;
   for (const Step& step : schedule.steps()) {
     if (step.verb == Verb::send) traffic.sent_bytes += step.reads[0].bytes();
@@ -106,7 +109,11 @@ Traffic count(const Schedule& schedule) {
   return traffic;
 }
 
-}  // namespace
+std::optional<double> balance(const std::vector<double>& flops) {
+  const double all = std::reduce(flops.begin(), flops.end());
+  if (all == 0) return std::nullopt;
+  return std::ranges::max(flops) * static_cast<double>(flops.size()) / all;
+}
 
 Footprint footprint(const Schedule& schedule) {
   Footprint sum;
@@ -132,7 +139,7 @@ Counts check(const std::string& collective, std::span<const Schedule> schedules)
   Counts counts;
   for (const Schedule& schedule : schedules) {
     check_coverage(collective, schedule);
-    counts.ranks.push_back(count(schedule));
+    counts.ranks.push_back(traffic_of(schedule));
   }
   counts.hops = check_progress(matching, schedules);
   return counts;
@@ -140,58 +147,6 @@ Counts check(const std::string& collective, std::span<const Schedule> schedules)
 
 bool progresses_in_groups(std::span<const Schedule> schedules, const std::vector<std::vector<int>>& groups) {
   return deadlock_in_groups(Matching("schedules", schedules), schedules, groups).empty();
-}
-
-namespace {
-
-std::string padded(std::string text, std::size_t width) {
-  if (text.size() < width) text.append(width - text.size(), ' ');
-  return text;
-}
-
-std::string form_of(const MapForm& form) {
-  if (form.kind == MapKind::diagonal) return {};
-  return std::string(", ") + to_string(form.kind) + (form.transposed ? ", transposed" : "");
-}
-
-std::string action(const Schedule& schedule, const Step& step) {
-  const std::string peer = "rank " + std::to_string(step.peer);
-  const std::string writes = text(schedule, step.writes), reads = text(schedule, step.reads);
-  switch (step.verb) {
-    case Verb::send: return reads + " to " + peer;
-    case Verb::recv: return writes + " from " + peer;
-    case Verb::compute: return writes + " = " + schedule.kernels()[step.body].name + "(" + reads + ")";
-    case Verb::native: return writes + " = " + schedule.natives()[step.body].name + "(" + reads + ")";
-    case Verb::combine: return writes + " from " + reads + form_of(step.combine.form);
-    default: return writes + " from " + reads;
-  }
-}
-
-}  // namespace
-
-std::string text(const Schedule& schedule, const std::vector<Slice>& slices) {
-  std::string text;
-  for (const Slice& slice : slices) {
-    if (slice.empty()) continue;
-    text += (text.empty() ? "" : ", ") + schedule.buffers()[slice.buffer].name + "[" +
-            std::to_string(slice.offset) + ":" + std::to_string(slice.end()) + ")";
-  }
-  return text;
-}
-
-std::string text(const Schedule& schedule) {
-  std::string text =
-      "rank " + std::to_string(schedule.home_rank()) + " of " + std::to_string(schedule.ranks()) + "\n";
-  for (std::size_t i = 0; i < schedule.steps().size(); ++i) {
-    const Step& step = schedule.steps()[i];
-    std::string after;
-    for (int before : step.waits_for) after += (after.empty() ? "after " : ",") + std::to_string(before);
-    const std::string& region = schedule.regions()[step.region];
-    text += padded(std::to_string(i), 5) + padded(to_string(step.verb), 8) +
-            padded(action(schedule, step), 60) + " " + padded(after, 12) + " " + where(step) +
-            (region.empty() ? "" : " in " + region) + "\n";
-  }
-  return text;
 }
 
 }  // namespace baton

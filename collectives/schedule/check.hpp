@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,12 @@ struct Traffic {
   std::int64_t messages = 0;
   double flops = 0;
 };
+
+Traffic traffic_of(const Schedule& schedule);
+
+/// The operations of the rank that does most over the mean of the ranks, of `flops` each; empty if
+/// none does any.
+std::optional<double> balance(const std::vector<double>& flops);
 
 /// Memory of one rank's buffers, in bytes.
 struct Footprint {
@@ -61,13 +68,5 @@ Counts check(const std::string& collective, std::span<const Schedule> schedules)
 /// True if checked schedules also end when each rank runs its messages in `groups`, one group after
 /// the other. `groups` has one row a rank: the group of each message, -1 for any other step.
 bool progresses_in_groups(std::span<const Schedule> schedules, const std::vector<std::vector<int>>& groups);
-
-/// One line a step: number, verb, slices, peer, the steps it waits for and the line of the
-/// algorithm, as in
-///   3  send     carry[0:4096) to rank 2               after 2      all_scan.cpp:34
-std::string text(const Schedule& schedule);
-
-/// Slices of the schedule's buffers, as in "carry[0:4096), own[64:128)".
-std::string text(const Schedule& schedule, const std::vector<Slice>& slices);
 
 }  // namespace baton

@@ -67,7 +67,9 @@ std::string name_of(const std::string& collective, const Schedule& schedule, int
 }
 
 Program::Program(const std::string& collective, const Schedule& schedule, const Topology& topology)
-    : steps_(static_cast<int>(schedule.steps().size())), footprint_(baton::footprint(schedule)) {
+    : steps_(static_cast<int>(schedule.steps().size())),
+      footprint_(baton::footprint(schedule)),
+      flops_(traffic_of(schedule).flops) {
   tasks_.reserve(schedule.steps().size());
   const WorkingSet works_in(footprint_, schedule.ranks(), topology);
   for (const Step& step : schedule.steps())

@@ -74,6 +74,8 @@ class Program {
 
   const Footprint& footprint() const { return footprint_; }
   std::int64_t sent_bytes() const { return sent_bytes_; }
+  /// Floating-point operations of the rank.
+  double flops() const { return flops_; }
   /// Bytes of the smallest message that the program sends. If it sends none, this exceeds
   /// `most_message_bytes`.
   std::int64_t least_message_bytes() const { return least_message_bytes_; }
@@ -111,6 +113,7 @@ class Program {
   StepGraph graph_;
   Footprint footprint_;
   std::int64_t sent_bytes_ = 0;
+  double flops_ = 0;
   double matrix_seconds_ = 0;
   std::int64_t least_message_bytes_ = std::numeric_limits<std::int64_t>::max();
   std::int64_t most_message_bytes_ = 0;

@@ -267,6 +267,7 @@ Simulation EventLoop::outcome() {
     result_.seconds = std::max(result_.seconds, seconds);
   }
   for (const auto& program : programs_) result_.footprint = larger(result_.footprint, program->footprint());
+  for (const auto& program : programs_) result_.rank_flops.push_back(program->flops());
   count_bytes();
   if (!depth_.empty()) result_.hops = *std::max_element(depth_.begin(), depth_.end());
   if (result_.messages > 0) result_.bound_seconds = bound_seconds();

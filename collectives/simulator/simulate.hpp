@@ -45,6 +45,8 @@ struct Simulation {
   int hops = 0;
   /// Memory of the rank with the largest footprint.
   Footprint footprint;
+  /// Floating-point operations of each rank.
+  std::vector<double> rank_flops;
   /// Least seconds that the links allow: the largest sum of alphas on a chain of messages, and the
   /// longest time that a rank's bytes take, in or between nodes, at the rates of their links, or
   /// its combines by matrices if those take longer.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectives/schedule/check.hpp"
+#include "collectives/schedule/listing.hpp"
 #include "collectives/schedule/words.hpp"
 
 namespace baton {

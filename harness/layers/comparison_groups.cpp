@@ -107,6 +107,17 @@ void set_sequence(Layer& layer, const std::vector<Shares>& all) {
   if (layer.mask.end != Mask::unlimited) layer.share.tokens = layer.mask.end;
 }
 
+/// Throws UsageError if the documents of a layer cannot be padded, but shall be.
+void check_padded_documents(const Layer& layer, const Packing& packing) {
+  if (packing.multiple == 0) return;
+  if (!packing.has_documents() || layer.mask.end == Mask::unlimited)
+    throw UsageError(
+        "--pad-documents needs documents and the number of all tokens: --documents, or --packed and "
+        "--sequence");
+  if (layer.mask.kind == MaskKind::full)
+    throw UsageError("--pad-documents: a full mask would see the padding of each document");
+}
+
 /// Gives a token the heads of all sequences of the batch.
 void set_batch(LayerShape& share) {
   share.heads *= share.batch;
@@ -132,6 +143,7 @@ std::vector<AskedLayer> layers_of(const RawOperators& raw, const AttentionChoice
     set_latent(layer.share, raw.mla);
     set_batch(layer.share);
     set_sequence(layer, shares);
+    check_padded_documents(layer, asked.draw.packing);
     layer.dtype = dtype_of(asked.dtype, executors);
     layer.segmented = layer.dtype == Dtype::bf16;
     layer.kernels.softmax = kernel_of(asked, executors);

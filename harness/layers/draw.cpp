@@ -61,6 +61,7 @@ LayerDraw reduced(LayerDraw inputs, std::int64_t tokens, std::int64_t fewer) {
     packing.lengths.clear();
   }
   if (packing.mean > 0) packing.mean = std::max<std::int64_t>(2, packing.mean * fewer / tokens);
+  packing.multiple = std::min<std::int64_t>(packing.multiple, 4);
   return inputs;
 }
 
@@ -76,13 +77,14 @@ Shares reduced(Shares shares, int ranks, std::int64_t tokens, std::int64_t fewer
 
 std::string oracle_key(const LayerProblem& problem) {
   const auto& [attention, share, ranks, alone, gates, seed, dtype, rule, starts, has_closed_gates, mask,
-               states, shares] = problem;
+               states, shares, ends] = problem;
   const std::string shape_and_gates = axes_of(share, {.gates = gates}).folded(in_all);
   return fmt::format(
-      "{} layer by rule {}: {}, {}, {} ranks{}, seed {}, starts {}{}, mask {} to {}, states {}, shares {}",
+      "{} layer by rule {}: {}, {}, {} ranks{}, seed {}, starts {}{}, mask {} to {}, states {}, shares {}, "
+      "ends {}",
       to_string(attention), static_cast<int>(rule), shape_and_gates, to_string(dtype), ranks,
       alone ? " alone" : "", seed, fmt::join(starts, " "), has_closed_gates ? " closed" : "", to_string(mask),
-      mask.end, to_string(states), to_string(shares));
+      mask.end, to_string(states), to_string(shares), fmt::join(ends, " "));
 }
 
 }  // namespace baton

@@ -19,6 +19,8 @@ struct Packing {
   std::uint64_t seed = 1;  ///< Of the lengths.
   LengthDraw draw = LengthDraw::uniform;
   std::vector<std::int64_t> lengths = {};  ///< Given ones, empty for drawn ones.
+  /// A document is padded to a multiple of so many tokens where shares are; 0 pads none.
+  std::int64_t multiple = 0;
 
   bool has_documents() const { return mean > 0 || !lengths.empty(); }
   /// The starts of the documents in the `tokens` of each rank.

@@ -137,6 +137,10 @@ void declare(Flags& flags, RawOperators& raw) {
   });
   sequence.tokens().excludes(tokens.tokens());
   documents.excludes(tokens).excludes(sequence);
+  layers
+      .add<std::int64_t>("pad_documents", {0},
+                         [](AskedLayer& one, auto count) { one.draw.packing.multiple = count; })
+      .tokens(0);
   flags.add_key("shares", raw.shares).list().excludes(tokens);
   flags.begin(FlagGroup::what);
   layers.add("pass", {"both"}, words_of(pass_choices),

@@ -11,6 +11,13 @@
 
 namespace baton {
 
+std::string given_outputs(const std::vector<Schedule>& schedules) {
+  for (const Schedule& schedule : schedules)
+    for (const Buffer& buffer : schedule.buffers())
+      if (buffer.role == Role::input && buffer.name == "lse") return " with given outputs";
+  return "";
+}
+
 void LayerSketch::begin(const std::string& name, const LayerProblem& problem) {
   const std::int64_t rows = LayerProblem::is_state(name) ? 1 : problem.all_tokens();
   tensors[name].resize(rows * problem.heads(name));

@@ -32,6 +32,11 @@ struct LayerSketch {
            const LayerProblem& problem, const Positions& positions);
 };
 
+/// A part of the key of sketches. A backward pass alone of softmax attention may read the outputs
+/// of a forward pass, which are drawn for heads that are not solved: its gradients there are not
+/// those of a method that makes its own forward pass. Linear attention reads no outputs.
+std::string given_outputs(const std::vector<Schedule>& schedules);
+
 /// Returns the least norm that the values of one head of an output count as having; 0 if unknown.
 using LeastNorm = std::function<double(const std::string& name, std::int64_t head)>;
 

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/layers/sketches.hpp"
 #include "harness/layers/verify.hpp"
 #include "sp_methods/attention_flops.hpp"
 #include "sp_methods/sp_method.hpp"
@@ -22,6 +23,7 @@ class OperatorWorkload : public Workload {
       : method_(method),
         layer_(layer),
         draw_(draw),
+        sequence_(layer.mask.end),
         scan_(method.scan.empty() || layer.scan.empty() ? method.scan : layer.scan) {}
 
   std::string name() const override { return method_.name; }
@@ -69,7 +71,9 @@ class OperatorWorkload : public Workload {
 
  private:
   /// True if the number of all tokens is given, and not that of a rank's.
-  bool has_sequence() const { return layer_.mask.end != Mask{}.end; }
+  bool has_sequence() const { return sequence_ != Mask::unlimited; }
+  /// True if each document is padded by itself, as shares are.
+  bool pads_documents() const { return draw_.packing.multiple > 0 && layer_.shares.are_equal(); }
   /// True if the pairs of queries and keys do not follow from the number of tokens alone.
   bool has_some_pairs() const {
     return method_.attention == Attention::softmax &&
@@ -77,6 +81,8 @@ class OperatorWorkload : public Workload {
   }
   /// The layer with its documents on so many ranks.
   Layer packed(Layer layer, int ranks) const {
+    layer.starts = padded_.starts;
+    if (padded_.tokens > 0) return layer;
     layer.starts = draw_.packing.starts(layer.share.tokens, ranks);
     std::erase_if(layer.starts, [&](std::int64_t start) { return start >= layer.mask.end; });  // of padding
     return layer;
@@ -93,7 +99,9 @@ class OperatorWorkload : public Workload {
   const SpMethod& method_;
   Layer layer_;
   LayerDraw draw_;
+  std::int64_t sequence_;  // tokens of the sequence, of padding none
   std::string scan_;
+  PaddedDocuments padded_;    // of so many ranks, if each is padded
   double padding_ = 0;        // tokens of padding over those of the sequence
   double visible_pairs_ = 0;  // where they depend on the number of ranks, which it then has
 };
@@ -110,16 +118,19 @@ std::vector<std::string> OperatorWorkload::varying_outputs() const {
 
 std::shared_ptr<const Workload> OperatorWorkload::sized(int ranks) const {
   if (!has_sequence() && !has_some_pairs()) return nullptr;
-  Layer padded = layer_;
+  auto sized = std::make_shared<OperatorWorkload>(*this);
+  Layer& layer = sized->layer_;
   if (has_sequence())
-    padded.share.tokens = layer_.shares.are_equal()
-                              ? Cut::padded(method_.layout, ranks, layer_.mask.end).tokens
-                              : cut_of(layer_, method_.layout, ranks).tokens;
-  auto sized = std::make_shared<OperatorWorkload>(method_, padded, draw_);
-  if (has_sequence() && layer_.shares.are_equal())
-    sized->padding_ =
-        static_cast<double>(padded.share.tokens * ranks) / static_cast<double>(layer_.mask.end) - 1;
+    layer.share.tokens = layer_.shares.are_equal() ? Cut::padded(method_.layout, ranks, sequence_).tokens
+                                                   : cut_of(layer_, method_.layout, ranks).tokens;
   if (has_some_pairs()) sized->visible_pairs_ = sized->problem(ranks, 0).visible_pairs();
+  if (pads_documents()) {
+    sized->padded_ = padded_documents(packed(layer, ranks).starts, sequence_, draw_.packing.multiple);
+    layer.mask.end = sized->padded_.tokens;
+    layer.share.tokens = Cut::padded(method_.layout, ranks, layer.mask.end).tokens;
+  }
+  if (has_sequence() && layer.shares.are_equal())
+    sized->padding_ = static_cast<double>(layer.share.tokens * ranks) / static_cast<double>(sequence_) - 1;
   return sized;
 }
 
@@ -153,7 +164,9 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
   while (method_.unsupported && method_.unsupported(packed(small, ranks), ranks) &&
          small.share.heads < layer_.share.heads)
     set_key_heads(++least);
-  return operator_workload(method_, small, baton::reduced(draw_, layer_.share.tokens, small.share.tokens));
+  const auto one = std::make_shared<OperatorWorkload>(
+      method_, small, baton::reduced(draw_, layer_.share.tokens, small.share.tokens));
+  return one->pads_documents() ? one->sized(ranks) : one;
 }
 
 LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) const {
@@ -171,7 +184,8 @@ LayerProblem OperatorWorkload::problem(std::size_t ranks, std::uint64_t seed) co
           .has_closed_gates = layer_.segmented,
           .mask = layer_.mask,
           .states = layer_.states,
-          .shares = layer_.shares};
+          .shares = layer_.shares,
+          .ends = padded_.ends};
 }
 
 std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& problem,
@@ -186,16 +200,6 @@ std::shared_ptr<const LayerOracle> OperatorWorkload::oracle(const LayerProblem& 
 void OperatorWorkload::load(Executor& executor, const std::vector<Schedule>& schedules, std::uint64_t seed,
                             Oracles& oracles) const {
   write_layer(executor, schedules, method_, *oracle(problem(schedules.size(), seed), oracles));
-}
-
-/// A part of the key of sketches. A backward pass alone of softmax attention may read the outputs
-/// of a forward pass, which are drawn for heads that are not solved: its gradients there are not
-/// those of a method that makes its own forward pass. Linear attention reads no outputs.
-std::string given_outputs(const std::vector<Schedule>& schedules) {
-  for (const Schedule& schedule : schedules)
-    for (const Buffer& buffer : schedule.buffers())
-      if (buffer.role == Role::input && buffer.name == "lse") return " with given outputs";
-  return "";
 }
 
 Comparison OperatorWorkload::compare(const Executor& executor, const std::vector<Schedule>& schedules,
@@ -274,7 +278,8 @@ AxisValues OperatorWorkload::axes() const {
   }
   if (has_sequence()) all.add({"padding", padding_, in_record_alone});
   if (visible_pairs_ > 0) all.add({"visible_pairs", visible_pairs_, in_record_alone});
-  all.add({{"sequence", has_sequence() ? layer_.mask.end : 0},
+  all.add({{"sequence", has_sequence() ? sequence_ : 0},
+           {"pad_documents", pads_documents() ? draw_.packing.multiple : 0, in_name},
            {"shares", to_string(layer_.shares), layer_.shares.are_equal() ? in_record_alone : in_name,
             "shares:" + to_string(layer_.shares)},
            {"mask", to_string(layer_.mask)},

@@ -43,6 +43,7 @@ std::string plain(const Row& row, Key key, Form form) {
   }
   const double value = row.result.real(key);
   if (!std::isfinite(value)) return no_value;  // a simulated rank alone takes no time
+  if (field.unit.empty()) return number(value);
   return field.unit == "seconds" ? time(value, form) : number(value * 1e-9);
 }
 

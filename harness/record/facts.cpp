@@ -92,6 +92,7 @@ void add_traffic(Result& result, const Case& bench_case, const CaseTraffic& traf
   result.set("messages", traffic.messages);
   result.set("tensor_bytes", part(traffic.footprint, &Footprint::tensors));
   result.set("scratch_bytes", part(traffic.footprint, &Footprint::scratch));
+  if (bench_case.workload->is_layer() && bench_case.ranks > 1) result.set("balance", traffic.balance);
   result.set("wire_dtype", to_string(traffic.wire));
   result.set("bound_seconds", bound_seconds(bench_case, traffic));
   result.set("alpha_seconds", traffic.link.alpha_seconds);

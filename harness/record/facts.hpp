@@ -30,6 +30,8 @@ struct CaseTraffic {
   std::optional<MatrixCost> matrices;
   /// Memory of the schedules' buffers on the rank that has most; empty if a native does the work.
   std::optional<Footprint> footprint;
+  /// The operations of the rank that does most over the mean; empty if no step tells any.
+  std::optional<double> balance;
   /// Messages of all ranks together; known for simulated rounds only.
   std::optional<std::int64_t> messages;
   /// The dtype of f32 elements within messages.

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/listing.hpp"
 #include "collectives/schedule/orders.hpp"
 
 namespace baton {

@@ -199,6 +199,9 @@ void MeasuredRunner::build(Prepared& prepared) {
   traffic.matrices = matrix_cost_of(bench_case, prepared.blocks);
   // A native may have memory of its own.
   if (!prepared.is_native) traffic.footprint = largest_footprint(prepared.schedules);
+  std::vector<double> flops;
+  for (const Schedule& schedule : prepared.schedules) flops.push_back(traffic_of(schedule).flops);
+  traffic.balance = balance(flops);
   const auto on_wire = [&](std::int64_t bytes) { return bytes * bytes_of(traffic.wire) / element_bytes; };
   if (traffic.cost) traffic.cost->sent_bytes = on_wire(traffic.cost->sent_bytes);
   if (traffic.matrices) traffic.matrices->sent_bytes = on_wire(traffic.matrices->sent_bytes);

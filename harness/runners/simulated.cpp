@@ -149,6 +149,7 @@ void SimulatedRunner::time(Prepared& prepared) {
   CaseTraffic& traffic = prepared.traffic;
   if (!prepared.is_native) traffic.cost = Cost{simulation.busiest_sent_bytes, simulation.hops};
   traffic.footprint = simulation.footprint;
+  traffic.balance = balance(simulation.rank_flops);
   traffic.messages = simulation.messages;
   traffic.known_bound_seconds = simulation.bound_seconds;
   if (traffic.cost) require_claim(bench_case, prepared.blocks, *traffic.cost);

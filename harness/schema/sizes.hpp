@@ -151,6 +151,17 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .help = "How the tokens of a sequence are shared: padded to equal shares; even, with one more on some "
              "ranks; last, as if padded, but with short or no shares at the end; or the tokens of each rank.",
      .flag_help = "a list of these words, or one share for each rank, as 3,0,1"},
+    {.key = "pad_documents",
+     .role = axis,
+     .type = whole,
+     .written = if_any,
+     .unit = "tokens",
+     .flag = "--pad-documents",
+     .absent = "0",
+     .is_named = true,
+     .help = "The multiple of tokens that each packed document is padded to where shares are padded, as "
+             "systems do that cut each document into two pieces a rank.",
+     .flag_help = "other shares pad nothing"},
     {.key = "visible_pairs",
      .role = axis,
      .type = real,
@@ -167,6 +178,15 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .width = 7,
      .absent = "0",
      .help = "The tokens of padding in all ranks over those of the sequence."},
+    {.key = "balance",
+     .role = result,
+     .type = real,
+     .written = if_any,
+     .title = "balance",
+     .width = 8,
+     .absent = "null",
+     .help = "The floating-point operations of the rank that does most, over the mean of the ranks: 1 if all "
+             "do as many."},
 });
 
 }  // namespace baton::schema::part

@@ -35,6 +35,17 @@ class Masks(OperatorRecords, unittest.TestCase):
         self.assertEqual((halo["sent_bytes"], halo["hops"]), (4 * 4 * 16 * 4, 2), "the keys, and their gradients")
         self.assertIn("a window may hide that rank's keys alone", token_ring["skipped"])
 
+    def test_balance_is_the_most_work_of_a_rank_over_the_mean(self):
+        wanted = ["--heads", "4", "--d-k", "64", "--d-v", "64", "--tokens", "64", "-n", "2", "-w", "0"]
+        methods = ["--methods", "ring_attention_softmax,ring_attention_zigzag,ulysses_softmax,zeco"]
+        for words in (["--executor", "local"], ["--executor", "simulator"]):
+            contiguous, zigzag, heads, linear = (r["balance"] for r in self.records(*methods, *words, "--ranks", "4", layer=wanted))
+            self.assertAlmostEqual(contiguous, 2 - 1 / 4, delta=0.03)
+            for even in (zigzag, heads, linear):
+                self.assertAlmostEqual(even, 1, delta=0.01)
+        alone, = self.records("--methods", "ring_attention_softmax", "--ranks", "1", layer=wanted)
+        self.assertNotIn("balance", alone)
+
     def test_queries_that_see_their_own_key_alone_have_gradients_of_zero(self):
         shape = ["-n", "1", "-w", "0", "--executor", "local", "--heads", "2"]
         for words in (["--mask", "window:1", "--tokens", "256", "--methods", "window_halo,ring_attention_softmax"],
@@ -65,6 +76,27 @@ class Masks(OperatorRecords, unittest.TestCase):
         self.assertEqual(found[("zeco", "last")], (10, 0))
         self.assertEqual(found[("ring_attention_zigzag", "padded")], (10, 1))
         self.assertEqual(found[("ring_attention_zigzag", "last")], (10, 0))
+
+    def test_padded_documents_beside_shares_that_pad_none(self):
+        wanted = ["--heads", "4", "--d-k", "8", "--d-v", "8", "--chunk", "8", "-n", "3", "-w", "1", "--shares", "padded,even",
+                  "--pad-documents", "4", "--documents", "7,0,1,12"]
+        methods = ["--methods", "zeco,ulysses,zeco_zigzag,ring_attention_zigzag,ulysses_softmax"]
+        for mask in ("causal", "window:3"):
+            rows = self.records(*methods, "--ranks", "2", "--mask", mask, layer=wanted)
+            self.assertEqual({(r["wrong"], r["sequence"], r["documents"]) for r in rows}, {(0, 20, "7,0,1,12")})
+            found = {(r["name"], r.get("shares", "padded")): (r["tokens"], r.get("padding", 0), r.get("pad_documents", 0)) for r in rows}
+            self.assertEqual(len(found), 10)
+            self.assertEqual({one for (_, shares), one in found.items() if shares == "padded"}, {(12, 0.2, 4)})
+            self.assertEqual({one for (_, shares), one in found.items() if shares == "even"}, {(10, 0, 0)})
+            self.assertEqual(len({r["contest"] for r in rows}), 2, "both compete")
+            self.assertEqual({r.get("visible_pairs") for r in rows if "softmax" in r["name"]}, {
+                7 * 4 + 1 + 6 * 13 if mask == "causal" else 6 * 3 + 1 + 1 + 12 * 3 - 3}, "those of padding do not count")
+        drawn = ["--packed", "9", "--packed-draw", "lognormal", "--sequence", "41", *wanted[:-2]]
+        for words in (["--executor", "local", "--ranks", "1,3"],
+                      ["--executor", "simulator", "--ranks", "8", "--topology", TOPOLOGIES + "/dgx-h100-8.json"]):
+            for r in self.records("--methods", "zeco,all_gather_kv", *words, layer=drawn):
+                self.assertEqual((r["wrong"], r["sequence"]), (0, 41))
+                self.assertEqual("pad_documents" in r, "shares" not in r)
 
     def test_shares_that_are_given(self):
         wanted = ["--heads", "6", "--d-k", "8", "--d-v", "8", "--chunk", "8", "-n", "3", "-w", "1", "--shares", "7,0,12"]
@@ -97,6 +129,9 @@ class Masks(OperatorRecords, unittest.TestCase):
                             (["--shares", "3,4", "--sequence", "8"], "--shares: 7 tokens together, not the 8 of the sequence"),
                             (["--shares", "3,x"], "--shares: 'x' is not a number of tokens"),
                             (["--shares", "0,0"], "--shares: 0 tokens together"),
+                            (["--pad-documents", "4", "--sequence", "8"], "--pad-documents needs documents"),
+                            (["--pad-documents", "4", "--packed", "8"], "--pad-documents needs documents and the number of all tokens"),
+                            (["--pad-documents", "4", "--documents", "8", "--mask", "full"], "a full mask would see the padding"),
                             (["--shares", "even", "--tokens", "8"], "--tokens excludes --shares")):
             ended = run(*words, bench=OPERATOR_BENCH)
             self.assertEqual(ended.returncode, 2)

@@ -109,4 +109,43 @@ TEST_P(EveryPadding, HasGradientsOfExactlyZero) {
 INSTANTIATE_TEST_SUITE_P(, EveryPadding, testing::ValuesIn(sp_methods()),
                          [](const auto& method) { return method.param->name; });
 
+TEST(PaddedDocuments, EndAtMultiples) {
+  const PaddedDocuments padded = padded_documents({0, 7, 8}, 20, 4);
+  EXPECT_THAT(padded.starts, testing::ElementsAre(0, 8, 12));
+  EXPECT_THAT(padded.ends, testing::ElementsAre(7, 9, 24));
+  EXPECT_EQ(padded.tokens, 24);
+  EXPECT_EQ(padded_documents({0, 4}, 8, 4).tokens, 8);
+}
+
+/// Each document of a padded stream has the results that it has in the stream without padding, and
+/// the gradients of its padding are zero.
+TEST(PaddedDocuments, AreAsWithoutPadding) {
+  const std::vector<std::int64_t> starts{0, 7, 8};
+  const PaddedDocuments padded = padded_documents(starts, sequence, 4);
+  for (const Kind& kind : kinds) {
+    if (kind.mask == MaskKind::full) continue;
+    LayerProblem one = problem_of(kind, padded.tokens, 1);
+    one.mask.end = padded.tokens;
+    one.gates = GateDraw::layer;  // mixed ones follow from the number of tokens
+    one.starts = padded.starts, one.ends = padded.ends;
+    const LayerOracle oracle(one);
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      const std::int64_t first = padded.starts[i], length = padded.ends[i] - first;
+      const std::int64_t behind =
+          (i + 1 < starts.size() ? padded.starts[i + 1] : padded.tokens) - padded.ends[i];
+      LayerProblem alone = one;
+      alone.starts = {0}, alone.ends = {}, alone.mask.end = padded.ends[i];
+      if (first > 0) alone.starts.push_back(first);
+      const LayerOracle exact(alone);
+      const Positions all = Positions::run(first, length), rest = Positions::run(padded.ends[i], behind);
+      for (const std::string& name : names_of(kind, false))
+        EXPECT_THAT(oracle.expected(name, all, length),
+                    testing::Pointwise(testing::DoubleNear(1e-12), exact.expected(name, all, length)))
+            << name;
+      for (const std::string& name : names_of(kind, true))
+        EXPECT_THAT(oracle.expected(name, rest, behind), testing::Each(0.0)) << name;
+    }
+  }
+}
+
 }  // namespace

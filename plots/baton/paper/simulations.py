@@ -20,7 +20,7 @@ import types
 
 from baton import files, results, stacks
 from baton.paper import fitting, sections, settings
-from baton.paper.sections import fastest_methods, lasp2_throughput, maps, megatron, method_volumes
+from baton.paper.sections import fastest_methods, lasp2_throughput, maps, megatron, method_volumes, padding
 from baton.paper.sources import A100, H100, PAPER_RANKS
 
 SOURCES = pathlib.Path(__file__).resolve().parents[3]
@@ -79,6 +79,9 @@ def of_arithmetic(folder):
                      f"--ranks {ranks} --tokens {listed(tokens)}", max(1, ranks // 4))
         for count in tokens:
             yield Launch(COLLECTIVE, h100, f"{megatron.arguments(count, method_volumes.HEADS, method_volumes.WIDTH)} --ranks {ranks}", 0.1)
+    for machine, ranks in padding.PLACES:
+        yield Launch(OPERATOR, topology(machine, folder), f"--methods {listed(padding.METHODS)} {padding.SIMULATED} --sequence "
+                     f"{padding.SHARE * ranks} --pad-documents {2 * ranks} --ranks {ranks}", ranks // 3)
     for size in fastest_methods.TOKENS:
         move = " ".join(stacks.shape_of_move(size, fastest_methods.HEADS, 128, "bf16"))
         yield Launch(COLLECTIVE, h100, f"{move} --ranks {listed(fastest_methods.RANKS)}", 0.1)

@@ -12,6 +12,7 @@
 
 #include "collectives/schedule/check.hpp"
 #include "collectives/schedule/errors.hpp"
+#include "collectives/schedule/listing.hpp"
 #include "tests/collectives/fuzz/model.hpp"
 #include "tests/collectives/fuzz/thread_ranks.hpp"
 #include "tests/collectives/simulator/proof_check.hpp"

@@ -124,23 +124,10 @@ TEST(Check, CountsTheLongestChainAsHops) {
   EXPECT_EQ(check("chain", schedules).hops, 3);
 }
 
-TEST(Text, ShowsSlicesPeersDependenciesAndLines) {
-  Schedule s(1, 3);
-  const Slice own = s.input("own", 8), into = s.output("into", 8);
-  s.recv(into.part(0, 4), 0);
-  s.copy(into.part(4, 4), into.part(0, 4));
-  {
-    const Region region(s, "inner");
-    s.send(2, own);
-  }
-  const std::string lines = text(s);
-  EXPECT_THAT(lines, HasSubstr("rank 1 of 3"));
-  EXPECT_THAT(lines, HasSubstr("into[0:4) from rank 0"));
-  EXPECT_THAT(lines, HasSubstr("into[4:8) from into[0:4)"));
-  EXPECT_THAT(lines, HasSubstr("after 0"));
-  EXPECT_THAT(lines, HasSubstr("own[0:8) to rank 2"));
-  EXPECT_THAT(lines, HasSubstr("check_test.cpp:"));
-  EXPECT_THAT(lines, HasSubstr("in inner"));
+TEST(balance, is_the_most_operations_over_the_mean) {
+  EXPECT_EQ(balance({3, 1, 2}), 1.5);
+  EXPECT_EQ(balance({7}), 1.0);
+  EXPECT_EQ(balance({0, 0}), std::nullopt);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "collectives/schedule/check.hpp"
+#include "collectives/schedule/listing.hpp"
 #include "tests/collectives/executors/peer/device/host_device.hpp"
 #include "tests/collectives/fuzz/finding.hpp"
 #include "tests/collectives/fuzz/model.hpp"

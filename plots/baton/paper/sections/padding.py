@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the padding of documents costs against unequal shares: each padded to a multiple of 2 P tokens, or none."""
+
+import collections
+import math
+
+from baton import estimates, results
+from baton.paper import cells
+from baton.paper.cells import Row
+from baton.paper.page import Section, Table, Text
+from baton.paper.sections import maps
+from baton.paper.sources import A100, H100
+
+B200, PCIE = "b200-8", "rtx-pro-6000-8"
+PLACES = ((H100, 8), (H100, 64), (H100, 256), (A100, 64), (B200, 8), (PCIE, 8))  # topologies and their ranks
+# Tokens of a rank, mean tokens of a document, and heads of 128.
+SHARE, MEAN, HEADS, BLOCKS = 16000, 1090, 32, maps.BLOCKS
+LAYER = f"--packed {MEAN} --packed-draw lognormal --shares padded,even --pass both"
+SIMULATED = f"{LAYER} --dtype bf16 --heads {HEADS} --blocks {BLOCKS}"
+# All whose text has unequal shares. Heads are no fewer than ranks of Ulysses, which else is skipped.
+METHODS = ("zeco", "lasp1", "lasp2", "linear_doubling", "linear_two_shot", "zeco_zigzag", "ulysses", "ring_attention_softmax",
+           "ring_attention_zigzag", "ring_attention_striped", "all_gather_kv", "all_gather_kv_zigzag", "ulysses_softmax")
+
+
+def section(sources):
+    simulated = {place: pairs(sources.on(place[0], bench="operator", ranks=place[1])) for place in PLACES}
+    measured = {machine: pairs(record for session in sessions for record in session.measured)
+                for machine, sessions in sources.sessions.items()}
+    return Section("What padding costs", [
+        Text("Packed documents, each padded to a multiple of 2 P tokens as systems do that cut each document into two pieces a "
+             "rank, beside the same documents unpadded in shares that differ by one token at most (`--shares even`). Lengths "
+             f"are lognormal with a mean of {MEAN:,} tokens where simulated: 47 % of the documents have at most 500. A number is "
+             "the time of a padded layer, forward and backward, over that of the unpadded one. Methods that take equal shares alone "
+             "have no row."),
+        *([simulated_table(simulated)] if any(simulated.values()) else []),
+        *(measured_table(machine, found) for machine, found in measured.items() if found)])
+
+
+def pairs(records):
+    """{(method, ranks): ({launch: record} padded, {launch: record} even)} of the layers that were run both ways."""
+    found = collections.defaultdict(lambda: ({}, {}))
+    for one in records:
+        shares, padded = one.get("shares", "padded"), one.get("pad_documents", 0) > 0
+        if one.get("packed_draw") == "lognormal" and results.why_no_time(one) is None and (padded or shares == "even"):
+            found[one["name"], one["ranks"]][0 if padded else 1][one["run"]] = one
+    return {place: both for place, both in found.items() if all(both)}
+
+
+def named(found):
+    """The methods that are among `found`, in the order of METHODS."""
+    names = {name for name, _ in found}
+    return sorted(names, key=lambda name: (METHODS.index(name) if name in METHODS else len(METHODS), name))
+
+
+def newest(launches):
+    return max(launches.values(), key=lambda record: record["time"])
+
+
+def padding_cell(found, ranks):
+    """The tokens of padding, in percent of the sequence, of the methods on so many ranks."""
+    shares = [newest(padded)["padding"] for (_, of), (padded, _) in found.items() if of == ranks]
+    if not shares:
+        return None
+    return cells.derived(100 * max(shares), f"{100 * max(shares):.2f} %", "%", "tokens with padding / tokens - 1")
+
+
+def simulated_table(found):
+    def ratio(place, name):
+        both = found[place].get((name, place[1]))
+        return both and cells.ratio(*(cells.timed(newest(side)) for side in both))
+
+    names = named([key for of_place in found.values() for key in of_place])
+    rows = [Row("tokens of padding", "derived", [padding_cell(found[place], place[1]) for place in PLACES]),
+            *(Row(f"`{name}`", "padded / even", cells.plain(ratio(place, name) for place in PLACES)) for name in names)]
+    return Table("padding_simulated", f"Time of padded documents over unpadded ones, simulated, {SHARE:,} tokens a rank, {HEADS} heads of 128, bf16",
+                 [f"{topology}, P={ranks}" for topology, ranks in PLACES], rows, [
+                     f"A state that is cut has {BLOCKS} blocks. Ulysses has no cell where it has fewer heads than ranks."])
+
+
+def measured_table(machine, found):
+    """Times of all launches and their ratios, with intervals over launches."""
+    counts = sorted({ranks for _, ranks in found})
+    rows = [Row("tokens of padding", "derived", [padding_cell(found, ranks) for ranks in counts])]
+    for name in named(found):
+        both = [found.get((name, ranks)) for ranks in counts]
+        rows += [Row(f"`{name}`", "measured, padded, ms", [sides and time_of(sides[0], machine) for sides in both]),
+                 Row("", "measured, even, ms", [sides and time_of(sides[1], machine) for sides in both]),
+                 Row("", "padded / even", [sides and measured_ratio(*sides) for sides in both])]
+    one = newest(next(iter(found.values()))[0])
+    return Table(f"padding_{machine}", f"The same measured on processors, {machine}", [f"P={ranks}" for ranks in counts], rows, [
+        f"Mean length {one['packed']} tokens, {one['heads']} heads of {one['d_k']}, {one.get('dtype', 'f32')}, executor {one['executor']}; geometric means of launches' medians, and "
+        "ratios launch by launch with their 95 % interval. An interval that has 1 in it tells no difference."])
+
+
+def time_of(launches, machine):
+    one = newest(launches)
+    return cells.timed({**one, "median_seconds": estimates.mean(each["median_seconds"] for each in launches.values())}, machine)
+
+
+def measured_ratio(padded, even):
+    log_ratio, estimate, _ = estimates.of_launches(
+        *({run: one["median_seconds"] for run, one in side.items()} for side in (even, padded)))
+    value = math.exp(log_ratio)
+    ends = "" if estimate is None else " [{:.2f}, {:.2f}]".format(*map(math.exp, estimates.interval(estimate)))
+    return cells.derived(value, f"{value:.2f}{ends}", "", "measured padded / measured even, launch by launch")

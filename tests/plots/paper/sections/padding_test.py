@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables of padding: who has a ratio, and that measured ratios are made launch by launch."""
+
+import unittest
+
+from baton.paper.sections import padding
+from baton.paper.sources import Sources
+from baton.report.sessions import Session
+from plots.example import layer
+from plots.paper.shown import simulated_layer
+
+
+def both(make, name, padded, even, **changes):
+    same = {"packed": 1090, "packed_draw": "lognormal", "sequence": 128000, **changes}
+    return [make(name, padded, **{**same, "pad_documents": 16, "padding": 0.02}), make(name, even, **{**same, "shares": "even"})]
+
+
+def tables(simulated=(), **sessions):
+    found = {machine: [Session("s", "", list(records))] for machine, records in sessions.items()}
+    return [block for block in padding.section(Sources(list(simulated), {}, {}, sessions=found)).blocks[1:]]
+
+
+def simulated(name, milliseconds, topology=padding.H100, ranks=8, **changes):
+    return {**simulated_layer(name, milliseconds, **{"ranks": ranks, **changes}), "topology": topology}
+
+
+def measured(name, milliseconds, **changes):
+    return layer(name, milliseconds=milliseconds, **{"executor": "mpi", "ranks": 8, **changes})
+
+
+class Padding(unittest.TestCase):
+    def test_simulated_ratios_stand_at_their_machine_and_ranks(self):
+        table, = tables([*both(simulated, "zeco", 1.2, 1.0), *both(simulated, "zeco", 3.0, 2.0, ranks=64),
+                         *both(simulated, "lasp2", 1.5, 1.0)[:1], simulated("ulysses", 1.0)])
+        self.assertEqual([(row.label, [cell and cell.text for cell in row.cells]) for row in table.rows], [
+            ("tokens of padding", ["2.00 %", "2.00 %", None, None, None, None]),
+            ("`zeco`", ["1.20×", "1.50×", None, None, None, None])])
+
+    def test_measured_ratios_have_an_interval_over_launches(self):
+        records = [one for run, (padded, even) in {"a": (1.2, 1.0), "b": (2.4, 2.0), "c": (1.21, 1.0)}.items()
+                   for one in both(measured, "zeco", padded, even, run=run)]
+        table, = tables(xeon=records)
+        self.assertEqual(table.columns, ["P=8"])
+        self.assertEqual([row.kind for row in table.rows], ["derived", "measured, padded, ms", "measured, even, ms", "padded / even"])
+        self.assertEqual(table.rows[-1].cells[0].text, "1.20 [1.19, 1.22]")
+
+
+if __name__ == "__main__":
+    unittest.main()
