@@ -79,6 +79,10 @@ class OperatorWorkload : public Workload {
     return method_.attention == Attention::softmax &&
            (layer_.mask.has_window() || draw_.packing.has_documents());
   }
+  /// The shares in words, with the multiple that each document is padded to.
+  std::string shares() const {
+    return to_string(layer_.shares) + (pads_documents() ? fmt::format(":{}", draw_.packing.multiple) : "");
+  }
   /// The layer with its documents on so many ranks.
   Layer packed(Layer layer, int ranks) const {
     layer.starts = padded_.starts;
@@ -107,9 +111,8 @@ class OperatorWorkload : public Workload {
 };
 
 std::vector<std::string> OperatorWorkload::varying_outputs() const {
-  const bool is_varied_by_cudnn =
-      is_by_cudnn() && layer_.pass != Pass::forward && !cudnn_library().is_deterministic();
-  if (is_varied_by_cudnn) return {"dq", "dk", "dv"};
+  if (is_by_cudnn() && layer_.pass != Pass::forward && !cudnn_library().is_deterministic())
+    return {"dq", "dk", "dv"};
   std::vector<std::string> all;
   for (const TensorKind& kind : tensor_kinds())
     if (!method_.is_deterministic) all.emplace_back(kind.name);
@@ -226,10 +229,8 @@ Comparison OperatorWorkload::compare(const Executor& executor, const std::vector
 
 /// The layout of a method: "contiguous", "zigzag" or "other".
 std::string layout_of(const SpMethod& method) {
-  if (method.positions) return "other";
-  return method.layout == Layout::contiguous ? "contiguous"
-         : method.layout == Layout::zigzag   ? "zigzag"
-                                             : "other";
+  if (method.positions || method.layout == Layout::striped) return "other";
+  return method.layout == Layout::zigzag ? "zigzag" : "contiguous";
 }
 
 /// The kernel of softmax blocks and its version; empty on hosts and for linear attention.
@@ -279,9 +280,8 @@ AxisValues OperatorWorkload::axes() const {
   if (has_sequence()) all.add({"padding", padding_, in_record_alone});
   if (visible_pairs_ > 0) all.add({"visible_pairs", visible_pairs_, in_record_alone});
   all.add({{"sequence", has_sequence() ? sequence_ : 0},
-           {"pad_documents", pads_documents() ? draw_.packing.multiple : 0, in_name},
-           {"shares", to_string(layer_.shares), layer_.shares.are_equal() ? in_record_alone : in_name,
-            "shares:" + to_string(layer_.shares)},
+           {"pad_documents", pads_documents() ? draw_.packing.multiple : 0, in_record_alone},
+           {"shares", shares(), shares() == "padded" ? in_record_alone : in_name},
            {"mask", to_string(layer_.mask)},
            {"groups", layer_.groups},
            {"dtype", to_string(layer_.dtype)},

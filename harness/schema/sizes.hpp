@@ -149,7 +149,9 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .absent = "\"padded\"",
      .is_named = true,
      .help = "How the tokens of a sequence are shared: padded to equal shares; even, with one more on some "
-             "ranks; last, as if padded, but with short or no shares at the end; or the tokens of each rank.",
+             "ranks; last, as if padded, but with short or no shares at the end; or the tokens of each rank. "
+             "With "
+             "padded:M each document is padded to a multiple of M.",
      .flag_help = "a list of these words, or one share for each rank, as 3,0,1"},
     {.key = "pad_documents",
      .role = axis,

@@ -81,7 +81,7 @@ def of_arithmetic(folder):
             yield Launch(COLLECTIVE, h100, f"{megatron.arguments(count, method_volumes.HEADS, method_volumes.WIDTH)} --ranks {ranks}", 0.1)
     for machine, ranks in padding.PLACES:
         yield Launch(OPERATOR, topology(machine, folder), f"--methods {listed(padding.METHODS)} {padding.SIMULATED} --sequence "
-                     f"{padding.SHARE * ranks} --pad-documents {2 * ranks} --ranks {ranks}", ranks // 3)
+                     f"{padding.SHARE * ranks} --pad-documents {2 * ranks} --ranks {ranks}", ranks // 4)
     for size in fastest_methods.TOKENS:
         move = " ".join(stacks.shape_of_move(size, fastest_methods.HEADS, 128, "bf16"))
         yield Launch(COLLECTIVE, h100, f"{move} --ranks {listed(fastest_methods.RANKS)}", 0.1)

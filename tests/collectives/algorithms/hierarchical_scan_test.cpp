@@ -11,6 +11,7 @@
 
 #include "collectives/collective.hpp"
 #include "collectives/schedule/check.hpp"
+#include "collectives/schedule/listing.hpp"
 
 namespace {
 

@@ -12,12 +12,12 @@ from baton.paper.sections import maps
 from baton.paper.sources import A100, H100
 
 B200, PCIE = "b200-8", "rtx-pro-6000-8"
-PLACES = ((H100, 8), (H100, 64), (H100, 256), (A100, 64), (B200, 8), (PCIE, 8))  # topologies and their ranks
+PLACES = ((H100, 8), (H100, 64), (A100, 64), (B200, 8), (PCIE, 8))  # topologies and their ranks
 # Tokens of a rank, mean tokens of a document, and heads of 128.
-SHARE, MEAN, HEADS, BLOCKS = 16000, 1090, 32, maps.BLOCKS
+SHARE, MEAN, HEADS, BLOCKS = 8000, 1090, 64, maps.BLOCKS
 LAYER = f"--packed {MEAN} --packed-draw lognormal --shares padded,even --pass both"
 SIMULATED = f"{LAYER} --dtype bf16 --heads {HEADS} --blocks {BLOCKS}"
-# All whose text has unequal shares. Heads are no fewer than ranks of Ulysses, which else is skipped.
+# The methods that take unequal shares, but for forms of the same exchange.
 METHODS = ("zeco", "lasp1", "lasp2", "linear_doubling", "linear_two_shot", "zeco_zigzag", "ulysses", "ring_attention_softmax",
            "ring_attention_zigzag", "ring_attention_striped", "all_gather_kv", "all_gather_kv_zigzag", "ulysses_softmax")
 
@@ -40,8 +40,8 @@ def pairs(records):
     """{(method, ranks): ({launch: record} padded, {launch: record} even)} of the layers that were run both ways."""
     found = collections.defaultdict(lambda: ({}, {}))
     for one in records:
-        shares, padded = one.get("shares", "padded"), one.get("pad_documents", 0) > 0
-        if one.get("packed_draw") == "lognormal" and results.why_no_time(one) is None and (padded or shares == "even"):
+        padded = one.get("pad_documents", 0) > 0
+        if one.get("packed_draw") == "lognormal" and results.why_no_time(one) is None and (padded or one.get("shares") == "even"):
             found[one["name"], one["ranks"]][0 if padded else 1][one["run"]] = one
     return {place: both for place, both in found.items() if all(both)}
 
@@ -74,7 +74,7 @@ def simulated_table(found):
             *(Row(f"`{name}`", "padded / even", cells.plain(ratio(place, name) for place in PLACES)) for name in names)]
     return Table("padding_simulated", f"Time of padded documents over unpadded ones, simulated, {SHARE:,} tokens a rank, {HEADS} heads of 128, bf16",
                  [f"{topology}, P={ranks}" for topology, ranks in PLACES], rows, [
-                     f"A state that is cut has {BLOCKS} blocks. Ulysses has no cell where it has fewer heads than ranks."])
+                     f"A state that is cut has {BLOCKS} blocks. Ranks of one node and of eight: documents are padded to multiples of 16 and 128."])
 
 
 def measured_table(machine, found):

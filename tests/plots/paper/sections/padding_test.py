@@ -33,8 +33,8 @@ class Padding(unittest.TestCase):
         table, = tables([*both(simulated, "zeco", 1.2, 1.0), *both(simulated, "zeco", 3.0, 2.0, ranks=64),
                          *both(simulated, "lasp2", 1.5, 1.0)[:1], simulated("ulysses", 1.0)])
         self.assertEqual([(row.label, [cell and cell.text for cell in row.cells]) for row in table.rows], [
-            ("tokens of padding", ["2.00 %", "2.00 %", None, None, None, None]),
-            ("`zeco`", ["1.20×", "1.50×", None, None, None, None])])
+            ("tokens of padding", ["2.00 %", "2.00 %", None, None, None]),
+            ("`zeco`", ["1.20×", "1.50×", None, None, None])])
 
     def test_measured_ratios_have_an_interval_over_launches(self):
         records = [one for run, (padded, even) in {"a": (1.2, 1.0), "b": (2.4, 2.0), "c": (1.21, 1.0)}.items()
