@@ -13,7 +13,8 @@
 // Layers of bf16, and `segmented` ones, have f32 accumulators, which the last steps add to tensors.
 //
 // Cost: forward P-1 hops of tokens*heads*(d_k+d_v) elements, and heads*d_k of decay if gated;
-// blocks of later ranks are passed on unused. Backward adds as many hops of gradients (the first of
+// blocks of later ranks are passed on unused. Shares may differ, and a rank without tokens passes
+// all on. Backward adds as many hops of gradients (the first of
 // their P hops would carry zeros) and a scan of heads*d_k. At most P + log2 P hops wait in a chain.
 // Source: arXiv 2310.01889 (Ring Attention); the baseline of "LASP-2", arXiv 2502.07563, 4.1.
 #include "collectives/collective.hpp"
@@ -40,9 +41,11 @@ class LinearRing {
            .has_accumulators = layer.segmented || layer.dtype != Dtype::f32,
            .circulates = s.ranks() > 1,
            .kernels = layer.kernels},
+        cut_(cut_of(layer, Layout::contiguous, s.ranks())),
         channels_(p_.is_gated() ? p_.shape.heads * p_.shape.d_k : 0),
         decay_elements_(channels_ * bytes_of(Dtype::f32) / bytes_of(layer.dtype)),
-        blocks_(s, "blocks", p_.circulates ? key_value_elements(p_.shape) + decay_elements_ : 0, layer.dtype),
+        blocks_(s, "blocks", p_.circulates ? most_keys_and_values() + decay_elements_ : 0, layer.dtype,
+                [this](int rank) { return p_.circulates ? keys_and_values(rank) + decay_elements_ : 0; }),
         between_(s.scratch("between", decay_elements_, layer.dtype)) {
     if (!p_.has_accumulators || !p_.is_gated()) return;
     scaled_.scaled = s.scratch("scaled", ScaledRank<Recorded>::scaled_elements(p_), layer.dtype);
@@ -50,6 +53,9 @@ class LinearRing {
     if (p_.circulates)
       q_block_ = s.scratch("block_queries", LeftProductBlock::q_block_elements(p_), layer.dtype);
   }
+
+  LinearRing(const LinearRing&) = delete;  // its rings know it
+  LinearRing& operator=(const LinearRing&) = delete;
 
   void forward() {
     const int P = s_.ranks(), r = s_.rank();
@@ -59,7 +65,7 @@ class LinearRing {
       const Slice held = blocks_.held();
       if (i + 1 < P) blocks_.hop();
       wait_if_exposed(s_, layer_);
-      if (i == 0)
+      if (i == 0 && has_tokens())
         record<LeftProductOwnBlock>(
             s_, p_, {.in = x_.inputs(), .rank = scaled_, .o = x_.o, .o_accumulator = o_accumulator_});
       if (0 < i && i <= r) add_earlier_block(held, i);
@@ -70,9 +76,11 @@ class LinearRing {
 
   void backward() {
     const int P = s_.ranks(), r = s_.rank();
-    const std::int64_t count = p_.circulates ? key_value_elements(p_.shape) : 0;
-    Ring gradients(s_, "gradients", count);
-    const Slice block_gradients = s_.scratch("part", count), boundary = s_.scratch("edges", 2 * channels_);
+    const std::int64_t most = p_.circulates ? most_keys_and_values() : 0;
+    Ring gradients(s_, "gradients", most, Dtype::f32,
+                   [this](int rank) { return p_.circulates ? keys_and_values(rank) : 0; });
+    gradients.begin(1);
+    const Slice block_gradients = s_.scratch("part", most), boundary = s_.scratch("edges", 2 * channels_);
     boundary_ = {boundary.part(0, channels_), boundary.part(channels_, channels_), 1};
     make_gradient_accumulators();
     fill(s_, boundary_.state, 0.0F);
@@ -82,25 +90,42 @@ class LinearRing {
       if (i + 1 < P) blocks_.hop();
       if (i > 1) gradients.hop();
       wait_if_exposed(s_, layer_);
-      if (i == 0) set_own_gradients();
+      if (i == 0 && has_tokens()) set_own_gradients();
       if (i == 1) fill(s_, gradients.held(), 0.0F);
       if (i == 1 && i <= r) add_earlier_gradients(held, i, gradients.held());
       // The circulating sums may not have arrived yet: the gradients are computed apart from them.
       if (i > 1 && i <= r) {
-        fill(s_, block_gradients, 0.0F);
-        add_earlier_gradients(held, i, block_gradients);
-        add(s_, gradients.held(), block_gradients);
+        const Slice part = block_gradients.part(0, gradients.held().count);
+        fill(s_, part, 0.0F);
+        add_earlier_gradients(held, i, part);
+        add(s_, gradients.held(), part);
       }
       wait_if_exposed(s_, layer_);
     }
     gradients.hop();
     wait_if_exposed(s_, layer_);
-    if (p_.circulates || p_.has_accumulators)
+    if (has_tokens() && (p_.circulates || p_.has_accumulators))
       add_returned_gradients(p_.circulates ? block_in(gradients.held(), p_.shape) : RingBlock{});
     if (p_.is_gated()) add_later_gates();
   }
 
  private:
+  bool has_tokens() const { return p_.shape.tokens > 0; }
+  std::int64_t keys_and_values(int rank) const { return cut_.share(rank) * key_value_row(p_.shape); }
+  std::int64_t most_keys_and_values() const { return cut_.tokens * key_value_row(p_.shape); }
+  /// The parameters of steps on the block that comes with hop i.
+  LeftProduct with_block(int i) const {
+    LeftProduct p = p_;
+    p.block_tokens = cut_.share((s_.rank() - i + s_.ranks()) % s_.ranks());
+    return p;
+  }
+  /// The keys and values, or their gradients, in a slot with the block of these parameters.
+  static RingBlock block_of(const LeftProduct& p, const Slice& slot) {
+    LayerShape share = p.shape;
+    share.tokens = p.block_tokens;
+    return block_in(slot, share);
+  }
+
   Slice accumulator(const char* name, const Slice& of) {
     return p_.has_accumulators ? s_.scratch(name, of.count) : Slice{};
   }
@@ -116,7 +141,9 @@ class LinearRing {
 
   /// Makes the block that this rank sends, and scales this rank's queries and keys.
   void pack_own() {
+    blocks_.begin();
     const RingBlock own = p_.circulates ? block_in(blocks_.held(), p_.shape) : RingBlock{};
+    if (!has_tokens()) return fill(s_, own.decay, 1.0F);
     if (p_.circulates && !p_.is_gated()) s_.copy(own.k, x_.k);
     if (p_.is_gated() && (p_.circulates || p_.has_accumulators))
       record<LeftProductKeys>(s_, p_,
@@ -129,14 +156,16 @@ class LinearRing {
   }
 
   void add_earlier_block(const Slice& held, int i) {
-    const RingBlock block = block_in(held, p_.shape);
-    record<LeftProductBlock>(s_, p_,
-                             {.in = x_.inputs(),
-                              .block = {block.k, block.v},
-                              .between = between(i),
-                              .rank = scaled_,
-                              .o = p_.has_accumulators ? o_accumulator_ : x_.o,
-                              .q_block = q_block_});
+    const LeftProduct p = with_block(i);
+    const RingBlock block = block_of(p, held);
+    if (has_tokens() && p.block_tokens > 0)
+      record<LeftProductBlock>(s_, p,
+                               {.in = x_.inputs(),
+                                .block = {block.k, block.v},
+                                .between = between(i),
+                                .rank = scaled_,
+                                .o = p_.has_accumulators ? o_accumulator_ : x_.o,
+                                .q_block = q_block_});
     extend(block.decay, i);
   }
 
@@ -155,22 +184,24 @@ class LinearRing {
   /// Adds the gradients of the block in `held`, which has come by hop i, to `into`, and the
   /// gradients of this rank's queries and gates.
   void add_earlier_gradients(const Slice& held, int i, const Slice& into) {
-    const RingBlock block = block_in(held, p_.shape), out = block_in(into, p_.shape);
-    record<LeftProductBlockGradients>(s_, p_,
-                                      {.in = x_.inputs(),
-                                       .d_o = x_.d_o,
-                                       .block = {block.k, block.v},
-                                       .between = between(i),
-                                       .rank = scaled_,
-                                       .dq = x_.dq,
-                                       .dg = x_.dg,
-                                       .boundary_gate_sum = boundary_.state,
-                                       .block_dk = out.k,
-                                       .block_dv = out.v,
-                                       .dq_accumulator = dq_accumulator_,
-                                       .gate_terms = gate_terms_,
-                                       .q_block = q_block_,
-                                       .block_dq = block_dq_});
+    const LeftProduct p = with_block(i);
+    const RingBlock block = block_of(p, held), out = block_of(p, into);
+    if (has_tokens() && p.block_tokens > 0)
+      record<LeftProductBlockGradients>(s_, p,
+                                        {.in = x_.inputs(),
+                                         .d_o = x_.d_o,
+                                         .block = {block.k, block.v},
+                                         .between = between(i),
+                                         .rank = scaled_,
+                                         .dq = x_.dq,
+                                         .dg = x_.dg,
+                                         .boundary_gate_sum = boundary_.state,
+                                         .block_dk = out.k,
+                                         .block_dv = out.v,
+                                         .dq_accumulator = dq_accumulator_,
+                                         .gate_terms = gate_terms_,
+                                         .q_block = q_block_,
+                                         .block_dq = block_dq_});
     extend(block.decay, i);
   }
 
@@ -194,7 +225,7 @@ class LinearRing {
   /// gate terms.
   void add_later_gates() {
     const Slice later = sum_of_later();
-    if (later.empty() && !p_.has_accumulators) return;
+    if (!has_tokens() || (later.empty() && !p_.has_accumulators)) return;
     record<LeftProductEdgeGradients>(
         s_, {p_, later.empty()},
         {.later = later, .gate_terms = gate_terms_, .decay_table = scaled_.decay_table, .dg = x_.dg});
@@ -229,6 +260,7 @@ class LinearRing {
   const Layer& layer_;
   const LayerTensors& x_;
   LeftProduct p_;
+  Cut cut_;
   std::int64_t channels_;        // heads * d_k, the numbers of one rank's decay; 0 without gates
   std::int64_t decay_elements_;  // of a decay, which is f32, in a slice of the tensors' type
   Ring blocks_;
@@ -255,20 +287,25 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
   const LayerShape& share = layer.share;
   const int P = split.ranks;
   const bool is_gated = share.gate != GateKind::none;
-  const std::int64_t elements = key_value_elements(share);
+  const std::int64_t row = key_value_row(share), passes = layer.pass == Pass::both ? 2 : 1;
   const std::int64_t decay_bytes = is_gated ? share.heads * share.d_k * bytes_of(Dtype::f32) : 0;
-  const Cost blocks{(P - 1) * (elements * bytes_of(layer.dtype) + decay_bytes), P - 1};
-  Cost cost;
-  if (P == 1) return cost;
-  if (layer.pass != Pass::backward) cost = blocks;
+  if (P == 1) return Cost{};
   ClaimedScans sums{.sent = std::vector<std::int64_t>(P, 0), .hops = {0}};
   if (is_gated && layer.pass != Pass::forward) sums = claim_of_gate_sums(share, split);
-  cost.sent_bytes += busiest(sums, 1, convolution_bytes(layer, P, Layout::contiguous));
+  const Cut cut = cut_of(layer, Layout::contiguous, P);
+  std::vector<std::int64_t> sent = convolution_bytes(layer, P, Layout::contiguous);
+  for (int r = 0; r < P; ++r) {
+    const std::int64_t passed_on = cut.sequence() - cut.share((r + 1) % P);
+    sent[r] += passes * (passed_on * row * bytes_of(layer.dtype) + (P - 1) * decay_bytes);
+    if (layer.pass != Pass::forward) sent[r] += (cut.sequence() - cut.share(r)) * row * bytes_of(Dtype::f32);
+  }
+  Cost cost{busiest(sums, 1, sent), layer.pass == Pass::backward ? 0 : P - 1};
   // The first hop waits for a halo. In mode exposed the gradients of halos follow all others.
   if (layer.share.conv > 1 && layer.pass != Pass::backward) cost.hops += 1;
+  if (cut.least() == 0 && (layer.pass != Pass::forward || layer.share.conv > 1))
+    return Cost{cost.sent_bytes, -1};  // a rank without tokens waits for nothing
   if (layer.pass == Pass::forward) return cost;
   if (layer.share.conv > 1 && layer.mode == Mode::exposed) cost.hops += 1;
-  cost.sent_bytes += blocks.sent_bytes + (P - 1) * elements * bytes_of(Dtype::f32);
   const bool is_exposed = layer.mode == Mode::exposed, is_pair = P == 2 && (is_gated || is_exposed);
   cost.hops += P + sums.hops[0] + (is_exposed ? 1 : 0) - (is_pair ? 1 : 0);
   return cost;
@@ -278,6 +315,7 @@ const RegisteredMethod registered{{
     .name = "ring_attention",
     .summary = "keys and values around the ring, left products: quadratic in the tokens",
     .attention = Attention::linear,
+    .shares_unequally = true,
     .convolves = true,
     .build = convolved(ring_attention, Layout::contiguous),
     .claim = claim,

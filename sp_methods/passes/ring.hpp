@@ -36,8 +36,9 @@ class Ring {
         owner_(schedule.rank()),
         slots_(schedule.scratch(std::move(name), schedule.ranks() > 1 ? 2 * most : most, dtype)) {}
 
-  /// Begins anew with the block of this rank, which is written into the memory that is held.
-  void begin() { owner_ = schedule_.rank(); }
+  /// Begins anew with the block of the rank so many places before this one, in the memory that is
+  /// held.
+  void begin(int places = 0) { owner_ = (schedule_.rank() + schedule_.ranks() - places) % schedule_.ranks(); }
 
   /// The block that this rank holds. After i hops it is the block of the rank i places before.
   Slice held() const { return slots_.part(turn_ * most_, counts_(owner_)); }

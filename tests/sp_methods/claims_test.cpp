@@ -192,12 +192,13 @@ TEST_P(EveryClaim, OfUnequalSharesIsWhatIsCounted) {
 }
 
 /// Ten tokens of one head with d_k = d_v = 1 on 4 ranks: all rows but the two of one rank, and
-/// backward all gradients too.
+/// backward all gradients too, without states all but the own ones.
 TEST(Claims, ARingOfUnequalSharesSendsAllBlocksButOne) {
   Layer layer{.share = {3, 1, 1, 1, 1, GateKind::none}, .shares = {ShareRule::even, 10}};
   EXPECT_EQ(find_method("ring_attention_softmax").claim(layer, {.ranks = 4}), (Cost{64, 3}));
   layer.pass = Pass::backward;
   EXPECT_EQ(find_method("ring_attention_softmax").claim(layer, {.ranks = 4}), (Cost{144, 4}));
+  EXPECT_EQ(find_method("ring_attention").claim(layer, {.ranks = 4}), (Cost{128, 4}));
 }
 
 /// Three rows of q, k and v in the tensors' type, or their gradients in f32, beside a state.
