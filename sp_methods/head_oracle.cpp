@@ -212,8 +212,8 @@ std::array<std::int64_t, 3> first_weights(const LayerShape& shape, std::int64_t 
   const std::int64_t of_q = shape.query_heads() / shape.batch, of_v = shape.heads / shape.batch;
   const std::int64_t own = head % of_v / (of_v / of_q) * shape.d_k;
   const std::int64_t own_v = head % of_v * shape.d_v;
-  return {own * shape.conv, (of_q * shape.d_k + own) * shape.conv,
-          (2 * of_q * shape.d_k + own_v) * shape.conv};
+  const std::int64_t weights = shape.conv_weights();
+  return {own * weights, (of_q * shape.d_k + own) * weights, (2 * of_q * shape.d_k + own_v) * weights};
 }
 
 std::vector<double> state_behind(const HeadInputs& head) {

@@ -27,7 +27,7 @@ std::int64_t key_heads(const LayerShape& share) { return std::min(share.key_head
 std::int64_t value_heads(const LayerShape& share) { return share.key_heads(); }
 /// Number of weights of the channels of q, k and v of a sequence, which lie in one row.
 std::int64_t conv_width(const LayerShape& share) {
-  return (2 * share.query_heads() * share.d_k + share.heads * share.d_v) / share.batch * share.conv;
+  return (2 * share.query_heads() * share.d_k + share.heads * share.d_v) / share.batch * share.conv_weights();
 }
 
 using enum TensorKind::Role;

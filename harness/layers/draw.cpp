@@ -30,10 +30,10 @@ std::vector<std::int64_t> Packing::starts(std::int64_t tokens, int ranks) const 
 }
 
 AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs) {
-  const auto& [tokens, heads, d_k, d_v, chunk, gate, kv_heads, latent, packed_chunks, batch, conv, qk_heads] =
-      share;
+  const auto& [tokens, heads, d_k, d_v, chunk, gate, kv_heads, latent, packed_chunks, batch, conv, conv_bias,
+               qk_heads] = share;
   const auto& [gates, packing] = inputs;
-  static_cast<void>(packed_chunks);  // which follow from the packing
+  static_cast<void>(packed_chunks), static_cast<void>(conv_bias);  // follow from packing and model
   return {{"gate", to_string(gate)},
           {"gates", to_string(gates)},
           {"tokens", tokens},

@@ -2,9 +2,10 @@
 // The contracts of the short causal convolution before q, k or v of linear attention, over a run
 // of tokens that follow one another. For each channel, with weights w_0 .. w_{W-1}:
 //
-//   z_t = sum_i w_i x_{t-W+1+i}          y_t = silu(z_t), of q and k of a delta rule over its norm
+//   z_t = b + sum_i w_i x_{t-W+1+i}      y_t = silu(z_t), of q and k of a delta rule over its norm
 //   dx_s = sum_i w_i dz_{s+W-1-i}        dw_i = sum_t dz_t x_{t-W+1+i}
 //
+// A channel's bias b, which not all layers have, is the last of its weights; db = sum_t dz_t.
 // The rows before the run are its halo, or zero. Terms of another document are left out.
 // A kernel makes the rows [first, first + count) of the run.
 // Cost: 2 W flop a channel and token for each of y, dz, dx and dw.
@@ -27,9 +28,10 @@ struct ConvShape {
   std::int64_t tokens = 0;
   std::int64_t heads = 1;
   std::int64_t width = 0;
-  std::int64_t taps = 0;   ///< W, the number of weights of a channel.
+  std::int64_t taps = 0;   ///< W, the number of rows that a sum has.
   std::int64_t batch = 1;  ///< Number of sequences, which share the weights.
   bool has_unit_rows = false;
+  bool has_bias = false;
   Dtype dtype = Dtype::f32;
   /// Tokens, ascending, at which a document starts; those of the halo are negative.
   std::vector<std::int64_t> starts = {};
@@ -40,6 +42,8 @@ struct ConvShape {
   std::int64_t before() const { return taps - 1; }
   /// Elements of a token.
   std::int64_t row() const { return heads * width; }
+  /// Weights of a channel.
+  std::int64_t weights() const { return taps + (has_bias ? 1 : 0); }
   /// Channels that have weights of their own.
   std::int64_t channels() const { return row() / batch; }
   /// The same run, of which a call makes other rows.
@@ -64,7 +68,7 @@ template <class A>
 struct ConvInputs {
   In<A, Tensor> x{};     ///< The rows of the run.
   In<A, Tensor> halo{};  ///< The rows before it, or null for zeros.
-  In<A, Tensor> w{};     ///< [channels, taps]
+  In<A, Tensor> w{};     ///< [channels, weights()]
   auto members() { return std::tie(x, halo, w); }
 };
 
@@ -109,7 +113,7 @@ struct ConvInputGradients {
   template <class A>
   struct Operands {
     In<A, State> dz{};     ///< [tokens of the run, heads, width]
-    In<A, Tensor> w{};     ///< [channels, taps]
+    In<A, Tensor> w{};     ///< [channels, weights()]
     In<A, State> later{};  ///< [count, heads, width], or null for zeros.
     Out<A, Tensor> dx{};   ///< [count, heads, width], null for those of the halo.
     Out<A, State> back{};  ///< Those of the halo, which another rank adds to its own.
@@ -130,7 +134,7 @@ struct ConvWeightGradients {
     In<A, Tensor> x{};     ///< The rows of the run.
     In<A, Tensor> halo{};  ///< The rows before it, or null for zeros.
     In<A, State> dz{};     ///< [tokens of the run, heads, width]
-    InOut<A, State> dw{};  ///< [channels, taps]
+    InOut<A, State> dw{};  ///< [channels, weights()]
     auto reads() { return std::tie(x, halo, dz, dw); }
     auto writes() { return std::tie(dw); }
   };

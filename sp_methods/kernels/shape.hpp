@@ -55,6 +55,7 @@ struct LayerShape {
   std::int64_t batch = 1;
   /// Width W of the causal convolution before q, k and v; 0 for none (conv.hpp).
   std::int64_t conv = 0;
+  bool conv_bias = false;  ///< True if the convolution adds a number of each channel.
   /// Heads of q and k of linear attention, a divisor of `heads`, or 0 for as many; read it as
   /// query_heads(). Those of v, the gates and the states are `heads`.
   std::int64_t qk_heads = 0;
@@ -67,6 +68,8 @@ struct LayerShape {
   /// Number of heads of q. Head h of linear attention uses q and k of head
   /// h / (heads / query_heads()), as in Gated DeltaNet of Qwen3-Next.
   std::int64_t query_heads() const { return qk_heads == 0 ? heads : qk_heads; }
+  /// Weights of a channel of the convolution, of which a bias is the last.
+  std::int64_t conv_weights() const { return conv + (conv_bias ? 1 : 0); }
   /// Width of a head of v: d_v, or 0 if values are parts of the keys.
   std::int64_t value_width() const { return latent ? 0 : d_v; }
   /// Number of chunks of this rank, short ones included.

@@ -28,9 +28,9 @@ std::int64_t row_of(const LayerShape& share) {
 Slice own_weights(const Schedule& s, const LayerShape& share, const Slice& all, std::int64_t before,
                   std::int64_t channels) {
   if (all.empty()) return all;
-  const std::int64_t parts = all.count * share.batch / (row_of(share) * share.conv);
+  const std::int64_t parts = all.count * share.batch / (row_of(share) * share.conv_weights());
   const std::int64_t part = parts > 1 ? s.rank() : 0;
-  return all.part((parts * before + part * channels) * share.conv, channels * share.conv);
+  return all.part((parts * before + part * channels) * share.conv_weights(), channels * share.conv_weights());
 }
 
 /// The tensor's rows of a rank.
@@ -40,6 +40,7 @@ ConvShape shape_of(const TensorKind& kind, const Layer& layer) {
           .taps = layer.share.conv,
           .batch = layer.share.batch,
           .has_unit_rows = layer.rule == Rule::delta && kind.name != "v",
+          .has_bias = layer.share.conv_bias,
           .dtype = layer.dtype};
 }
 

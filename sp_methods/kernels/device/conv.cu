@@ -21,7 +21,7 @@ constexpr std::int64_t strip_tokens = 16;
 /// Numbers of a call that a kernel takes, and a thread's part of the run.
 struct Strip {
   std::int64_t row, channels, tokens, first, count, length;
-  int taps, lanes;  // threads that have a row of a head
+  int taps, weights, lanes;  // threads that have a row of a head
   bool has_unit_rows;
 
   Strip(const ConvShape& p, std::int64_t length)
@@ -32,6 +32,7 @@ struct Strip {
         count(p.count),
         length(length),
         taps(static_cast<int>(p.taps)),
+        weights(static_cast<int>(p.weights())),
         lanes(static_cast<int>(p.width) / pack),
         has_unit_rows(p.has_unit_rows) {}
 
@@ -86,7 +87,7 @@ __device__ Window rows_before(const Strip& p, const Bf16* x, const Bf16* halo) {
 
 /// The weights of the thread's channels as of `most_taps` ones; the oldest may be zero.
 struct Weights {
-  Eight of[most_taps];
+  Eight of[most_taps], bias;
 
   __device__ Weights(const Strip& p, const Bf16* w) {
     const int absent = most_taps - p.taps;
@@ -94,7 +95,10 @@ struct Weights {
     for (int i = 0; i < most_taps; ++i)
 #pragma unroll
       for (int c = 0; c < pack; ++c)
-        of[i].x[c] = i < absent ? 0 : __bfloat162float(w[(p.channel() + c) * p.taps + i - absent]);
+        of[i].x[c] = i < absent ? 0 : __bfloat162float(w[(p.channel() + c) * p.weights + i - absent]);
+#pragma unroll
+    for (int c = 0; c < pack; ++c)
+      bias.x[c] = p.weights == p.taps ? 0 : __bfloat162float(w[(p.channel() + c) * p.weights + p.taps]);
   }
   /// Adds the sum of rows times weights, of which `reversed` takes the newest first.
   template <bool reversed>
@@ -109,9 +113,9 @@ struct Weights {
 
 /// z of a token, its logistic function, and their product before its norm is taken.
 struct Activation {
-  Eight z{}, part, value;
+  Eight z, part, value;
 
-  __device__ Activation(const Weights& w, const Window& window) {
+  __device__ Activation(const Weights& w, const Window& window) : z(w.bias) {
     w.add<false>(z, window);
 #pragma unroll
     for (int c = 0; c < pack; ++c) {
@@ -178,12 +182,12 @@ __global__ __launch_bounds__(most_threads) void input_kernel(Strip p,
   }
 }
 
-/// Sets sums [strips, channels, taps] to the parts of dw of strips of each sequence of a batch.
+/// Sets sums [strips, channels, weights] to the parts of dw of strips of each sequence of a batch.
 __global__ __launch_bounds__(most_threads) void weight_kernel(Strip p,
                                                               ConvWeightGradients::Operands<OnDevice> x,
                                                               float* sums) {
   Window window = rows_before(p, x.x, x.halo);
-  Eight sum[most_taps]{};
+  Eight sum[most_taps]{}, of_bias{};
 #pragma unroll 4
   for (std::int64_t t = p.begin(); t < p.end(); ++t) {
     window.push(row_of(p, x.x, x.halo, t));
@@ -192,15 +196,21 @@ __global__ __launch_bounds__(most_threads) void weight_kernel(Strip p,
     for (int i = 0; i < most_taps; ++i)
 #pragma unroll
       for (int c = 0; c < pack; ++c) sum[i].x[c] = fmaf(dz.x[c], window.rows[i].x[c], sum[i].x[c]);
+#pragma unroll
+    for (int c = 0; c < pack; ++c) of_bias.x[c] += dz.x[c];
   }
   if (!p.has_channels()) return;
   const std::int64_t strip = blockIdx.x * (p.row / p.channels) + p.at() / p.channels;
-  float* const into = sums + (strip * p.channels + p.channel()) * p.taps;
+  float* const into = sums + (strip * p.channels + p.channel()) * p.weights;
 #pragma unroll
   for (int i = 0; i < most_taps; ++i)
 #pragma unroll
     for (int c = 0; c < pack; ++c)
-      if (const int weight = i - (most_taps - p.taps); weight >= 0) into[c * p.taps + weight] = sum[i].x[c];
+      if (const int weight = i - (most_taps - p.taps); weight >= 0)
+        into[c * p.weights + weight] = sum[i].x[c];
+#pragma unroll
+  for (int c = 0; c < pack; ++c)
+    if (p.weights > p.taps) into[c * p.weights + p.taps] = of_bias.x[c];
 }
 
 constexpr int weights_of_block = 32, adders_of_weight = 8;
@@ -252,7 +262,7 @@ cudaError_t weights(cudaStream_t stream, const ConvWeightGradients::Operands<OnD
   auto* sums = reinterpret_cast<float*>(Workspace::shared().get());
   const auto code = launch_on_strips(stream, p, strip_of_weights(p), weight_kernel, x, sums);
   if (code != cudaSuccess) return code;
-  const std::int64_t count = p.channels() * p.taps;
+  const std::int64_t count = p.channels() * p.weights();
   add_strips_kernel<<<static_cast<unsigned>((count + weights_of_block - 1) / weights_of_block),
                       dim3(weights_of_block, adders_of_weight), 0, stream>>>(x.dw, sums, count,
                                                                              strips_of_weights(p));
@@ -260,8 +270,8 @@ cudaError_t weights(cudaStream_t stream, const ConvWeightGradients::Operands<OnD
 }
 
 Refusal lacks_sums(const ConvShape& p) {
-  return Workspace::shared().lacks(static_cast<std::size_t>(strips_of_weights(p) * p.channels() * p.taps) *
-                                   sizeof(float));
+  return Workspace::shared().lacks(
+      static_cast<std::size_t>(strips_of_weights(p) * p.channels() * p.weights()) * sizeof(float));
 }
 
 const RegisteredCudaKernel registered[]{

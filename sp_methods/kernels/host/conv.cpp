@@ -26,14 +26,14 @@ void for_each_seen(const ConvShape& p, std::int64_t t, const float* x, const flo
 template <class Body>
 void for_each_element(const ConvShape& p, const Body& body) {
   for (std::int64_t first = 0; first < p.row(); first += p.channels())
-    for (std::int64_t c = 0; c < p.channels(); ++c) body(first + c, c * p.taps);
+    for (std::int64_t c = 0; c < p.channels(); ++c) body(first + c, c * p.weights());
 }
 
 float logistic(float z) { return 1 / (1 + std::exp(-z)); }
 
 /// Sets z to the sums of token t before the activation.
 void set_sums(float* z, const ConvShape& p, std::int64_t t, const ConvInputs<OnHost>& in) {
-  std::fill_n(z, p.row(), 0.0F);
+  for_each_element(p, [&](std::int64_t c, std::int64_t w) { z[c] = p.has_bias ? in.w[w + p.taps] : 0; });
   for_each_seen(p, t, in.x, in.halo, [&](const float* x, std::int64_t i) {
     for_each_element(p, [&](std::int64_t c, std::int64_t w) { z[c] += in.w[w + i] * x[c]; });
   });
@@ -104,6 +104,7 @@ void ConvWeightGradients::on_host(const Operands<OnHost>& x, const Parameters& p
     for_each_seen(p, t, x.x, x.halo, [&](const float* row, std::int64_t i) {
       for_each_element(p, [&](std::int64_t c, std::int64_t w) { x.dw[w + i] += dz[c] * row[c]; });
     });
+    if (p.has_bias) for_each_element(p, [&](std::int64_t c, std::int64_t w) { x.dw[w + p.taps] += dz[c]; });
   }
 }
 

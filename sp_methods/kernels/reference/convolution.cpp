@@ -18,8 +18,13 @@ void for_each_term(const ReferenceConvolution& of,
     for (std::int64_t i = 0; i < of.taps; ++i) {
       const std::int64_t row = of.history + t - of.taps + 1 + i;
       for (std::int64_t c = 0; c < of.width && row >= 0; ++c)
-        body(t * of.width + c, row * of.width + c, c * of.taps + i);
+        body(t * of.width + c, row * of.width + c, c * of.weights() + i);
     }
+}
+
+/// The place of the bias of element i of the tokens.
+std::size_t bias_of(const ReferenceConvolution& of, std::size_t i) {
+  return (i % of.width + 1) * of.weights() - 1;
 }
 
 /// The inverse of the norm of row t of y.
@@ -39,6 +44,7 @@ std::vector<double> activated(std::vector<double> z) {
 std::vector<double> reference_sums(const ReferenceConvolution& of) {
   std::vector<double> z(of.tokens() * of.width, 0.0);
   for_each_term(of, [&](auto t, auto row, auto weight) { z[t] += of.w[weight] * of.x[row]; });
+  for (std::size_t i = 0; i < z.size() && of.has_bias; ++i) z[i] += of.w[bias_of(of, i)];
   return z;
 }
 
@@ -77,6 +83,7 @@ std::vector<double> reference_weight_gradients(const ReferenceConvolution& of,
                                                const std::vector<double>& dz) {
   std::vector<double> dw(of.w.size(), 0.0);
   for_each_term(of, [&](auto t, auto row, auto weight) { dw[weight] += dz[t] * of.x[row]; });
+  for (std::size_t i = 0; i < dz.size() && of.has_bias; ++i) dw[bias_of(of, i)] += dz[i];
   return dw;
 }
 

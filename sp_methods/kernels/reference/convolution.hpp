@@ -9,14 +9,16 @@
 namespace baton {
 
 /// One head's rows, [rows, width], the first `history` of which stand before the tokens, and its
-/// weights [width, taps].
+/// weights [width, taps], or with biases [width, taps + 1].
 struct ReferenceConvolution {
   std::int64_t width = 0;
   std::int64_t taps = 0;
   bool has_unit_rows = false;
+  bool has_bias = false;  ///< True if each channel's last weight is its bias.
   std::vector<double> x, w;
   std::int64_t history = 0;
 
+  std::int64_t weights() const { return taps + (has_bias ? 1 : 0); }
   std::int64_t tokens() const { return static_cast<std::int64_t>(x.size()) / width - history; }
 };
 
@@ -33,7 +35,7 @@ std::vector<double> reference_activation_gradients(const ReferenceConvolution& o
 /// dx of all rows from dz, [rows, width], those of the history too.
 std::vector<double> reference_input_gradients(const ReferenceConvolution& of, const std::vector<double>& dz);
 
-/// dw [width, taps] from dz.
+/// dw from dz, shaped as the weights.
 std::vector<double> reference_weight_gradients(const ReferenceConvolution& of, const std::vector<double>& dz);
 
 }  // namespace baton

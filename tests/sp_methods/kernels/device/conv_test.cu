@@ -36,7 +36,7 @@ void expect_right(const DeviceStep& step) {
 
 /// Compares the four kernels on the rows of `p` of a run.
 void expect_all_right(const ConvShape& p, bool has_halo) {
-  const std::int64_t run = p.tokens * p.row(), rows = p.count * p.row(), w = p.channels() * p.taps;
+  const std::int64_t run = p.tokens * p.row(), rows = p.count * p.row(), w = p.channels() * p.weights();
   const std::int64_t halo = has_halo ? p.before() * p.row() : 0;
   const auto of_f32 = [](std::int64_t count) { return StepOperand{count, Dtype::f32}; };
   if (p.first >= 0) {
@@ -64,6 +64,7 @@ std::vector<ConvShape> shapes() {
                        .taps = taps,
                        .batch = 2,
                        .has_unit_rows = taps % 2 == 0,
+                       .has_bias = taps > 2,
                        .dtype = Dtype::bf16});
   all.push_back({.tokens = 300, .heads = 17, .width = 128, .taps = 4, .batch = 1, .dtype = Dtype::bf16});
   return all;

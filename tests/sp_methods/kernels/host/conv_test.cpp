@@ -26,7 +26,7 @@ class ConvRun {
         x(drawn(p.tokens * p.row())),
         halo(drawn(p.before() * p.row())),
         dy(drawn(p.tokens * p.row())),
-        w(drawn(p.channels() * p.taps)),
+        w(drawn(p.channels() * p.weights())),
         y(x.size()),
         dz(x.size()),
         dx(x.size()),
@@ -43,12 +43,13 @@ class ConvRun {
   }
 
   /// The place of the weights of a head.
-  std::int64_t weights(std::int64_t head) const { return head * p.width % p.channels() * p.taps; }
+  std::int64_t weights(std::int64_t head) const { return head * p.width % p.channels() * p.weights(); }
 
   /// The reference of tokens [first, end) of one head, with what they see before them.
   ReferenceConvolution reference(std::int64_t head, std::int64_t first, std::int64_t end,
                                  std::int64_t history) const {
-    ReferenceConvolution of{.width = p.width, .taps = p.taps, .has_unit_rows = p.has_unit_rows};
+    ReferenceConvolution of{
+        .width = p.width, .taps = p.taps, .has_unit_rows = p.has_unit_rows, .has_bias = p.has_bias};
     of.history = history;
     for (std::int64_t t = first - history; t < end; ++t) {
       const auto row =
@@ -56,7 +57,7 @@ class ConvRun {
       of.x.insert(of.x.end(), row, row + p.width);
     }
     const auto from = w.begin() + weights(head);
-    of.w.assign(from, from + p.width * p.taps);
+    of.w.assign(from, from + p.width * p.weights());
     return of;
   }
 
@@ -115,6 +116,7 @@ TEST(ConvKernels, AreTheReferenceOfEachDocument) {
                          .taps = 4,
                          .batch = 2,
                          .has_unit_rows = has_unit_rows,
+                         .has_bias = starts.size() != 2,
                          .starts = starts});
       std::vector<double> dw(run.dw.size());
       std::vector<std::int64_t> edges{0};
@@ -126,7 +128,7 @@ TEST(ConvKernels, AreTheReferenceOfEachDocument) {
           starts.empty() || starts.front() > 0 ? run.p.before() : -std::min<std::int64_t>(0, starts.front());
       for (std::size_t i = 1; i < edges.size(); ++i)
         compare(run, edges[i - 1], edges[i], i == 1 ? history : 0, dw);
-      expect_near(dw, run.dw.data(), run.p.taps, run.p.taps);
+      expect_near(dw, run.dw.data(), run.p.weights(), run.p.weights());
     }
 }
 

@@ -43,8 +43,8 @@ TEST(ReferenceConvolution, ItsGradientsAreFiniteDifferences) {
     return values;
   };
   for (const bool has_unit_rows : {false, true}) {
-    ReferenceConvolution of{.width = 3, .taps = 4, .has_unit_rows = has_unit_rows};
-    of.x = drawn(3 * 7), of.w = drawn(3 * 4), of.history = 2;
+    ReferenceConvolution of{.width = 3, .taps = 4, .has_unit_rows = has_unit_rows, .has_bias = has_unit_rows};
+    of.x = drawn(3 * 7), of.w = drawn(3 * of.weights()), of.history = 2;
     const Values dy = drawn(3 * 5), dz = reference_activation_gradients(of, dy);
     const auto loss = [&] {
       const Values y = reference_rows(of);
