@@ -82,7 +82,9 @@ RULES = {
     "sp_methods/kernels/device": rule(*SHAPES, *CUDA_STEPS, "collectives/executors/cuda/memory.cuh",
                                       "sp_methods/kernels/", "sp_methods/kernels/device/**",
                                       libraries=STD | {"CUDA"}),
-    "sp_methods/models": rule(SCHEDULE, COLLECTIVE, "sp_methods/", "sp_methods/kernels/", "sp_methods/models/kernels/"),
+    # Blocks of Mamba-2 have a convolution around any method.
+    "sp_methods/models": rule(SCHEDULE, COLLECTIVE, "sp_methods/", "sp_methods/passes/convolution.hpp", "sp_methods/kernels/",
+                              "sp_methods/models/kernels/"),
     "sp_methods/models/kernels": rule(*SHAPES, "sp_methods/kernels/"),
     "sp_methods/models/kernels/host": rule(*SHAPES, "sp_methods/kernels/", "sp_methods/models/kernels/",
                                            libraries=STD | {"Eigen", "BLAS"}),

@@ -75,7 +75,7 @@ std::vector<std::string> methods_of(const RawModels& raw, const ModelShape& shap
 
 /// Repeats the pattern of a model's layers as often as it takes for `count` of them.
 void set_layers(ModelShape& shape, std::int64_t count) {
-  const std::vector<Attention> pattern = shape.layers;
+  const std::vector<LayerKind> pattern = shape.layers;
   shape.layers.clear();
   for (std::int64_t i = 0; i < count; ++i)
     shape.layers.push_back(pattern[static_cast<std::size_t>(i) % pattern.size()]);

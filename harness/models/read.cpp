@@ -59,9 +59,10 @@ class Reader {
   Reader(const nlohmann::json& json, const std::string& path)
       : model_(json, path, ""), sources_(model_.section("sources")), of_model_(model_, sources_) {
     model_.only({"name", "description", "layers", "count", "width", "heads", "kv_heads", "d_k", "d_v", "mlp",
-                 "vocabulary", "chunk", "gate", "gate_rank", "output_gate", "linear", "softmax", "sources"});
-    sources_.only({"layers", "count", "width", "heads", "kv_heads", "d_k", "d_v", "mlp", "vocabulary",
-                   "chunk", "gate", "gate_rank", "output_gate", "linear", "softmax"});
+                 "mlp_form", "vocabulary", "chunk", "gate", "gate_rank", "output_gate", "linear", "softmax",
+                 "sources"});
+    sources_.only({"layers", "count", "width", "heads", "kv_heads", "d_k", "d_v", "mlp", "mlp_form",
+                   "vocabulary", "chunk", "gate", "gate_rank", "output_gate", "linear", "softmax"});
   }
 
   ModelShape shape() const {
@@ -69,6 +70,9 @@ class Reader {
     s.name = model_.text("name");
     s.width = of_model_.size("width");
     s.mlp = of_model_.size("mlp", rows);
+    if (of_model_.has("mlp_form") &&
+        of_model_["mlp_form"].word("mlp_form", {"swiglu", "squared_relu"}) == "squared_relu")
+      s.mlp_form = MlpForm::squared_relu;
     s.vocabulary = of_model_.size("vocabulary", rows);
     s.chunk = of_model_.size("chunk");
     s.linear = model_.has("linear") ? linear() : linear_of_model();
@@ -109,15 +113,21 @@ class Reader {
     all.d_v = of.size("d_v");
     return all;
   }
-  /// The pattern of the kinds, repeated to the number of layers.
-  std::vector<Attention> layers() const {
-    const auto pattern = model_.words("layers", {"linear", "softmax"}, most_layers);
-    for (const std::string& kind : pattern)
+  /// The pattern of the kinds, repeated to the number of layers. Those called "_alone" have no MLP.
+  std::vector<LayerKind> layers() const {
+    const auto pattern =
+        model_.words("layers", {"linear", "softmax", "linear_alone", "softmax_alone"}, most_layers);
+    std::vector<LayerKind> kinds;
+    for (const std::string& word : pattern) {
+      const bool is_linear = word.starts_with("linear");
+      const char* kind = is_linear ? "linear" : "softmax";
       if (!model_.has("heads") && !model_.has(kind))
         model_.refuse(kind, fmt::format("missing, expected the sizes of {} layers", kind));
-    std::vector<Attention> all;
+      kinds.emplace_back(is_linear ? Attention::linear : Attention::softmax, !word.ends_with("_alone"));
+    }
+    std::vector<LayerKind> all;
     for (std::int64_t i = 0, count = of_model_.size("count", {1, most_layers}); i < count; ++i)
-      all.push_back(pattern[i % pattern.size()] == "linear" ? Attention::linear : Attention::softmax);
+      all.push_back(kinds[i % kinds.size()]);
     return all;
   }
 
@@ -130,13 +140,13 @@ LinearLayers Reader::linear() const {
                                      "gate_bound", "conv", "output_gate", "output_gate_rank"});
   LinearLayers l = sizes<LinearLayers>(of);
   const std::string kind =
-      of["attention"].word("attention", {"linear", "deltanet", "gdn", "kda", "lightning"});
-  const bool is_lightning = kind == "lightning";
-  l.rule = kind == "linear" || is_lightning ? Rule::decay : Rule::delta;
-  l.form = is_lightning ? LinearForm::lightning : LinearForm::plain;
-  l.gate = kind == "gdn" || is_lightning ? GateKind::scalar
-           : kind == "deltanet"          ? GateKind::none
-                                         : GateKind::vector;
+      of["attention"].word("attention", {"linear", "deltanet", "gdn", "kda", "lightning", "mamba2"});
+  const bool is_lightning = kind == "lightning", is_mamba = kind == "mamba2";
+  l.form = is_lightning ? LinearForm::lightning : is_mamba ? LinearForm::mamba : LinearForm::plain;
+  l.rule = kind == "linear" || l.form != LinearForm::plain ? Rule::decay : Rule::delta;
+  l.gate = kind == "gdn" || l.form != LinearForm::plain ? GateKind::scalar
+           : kind == "deltanet"                         ? GateKind::none
+                                                        : GateKind::vector;
   const std::int64_t qk_heads = of.divisor("qk_heads", l.heads);
   l.qk_heads = qk_heads == l.heads ? 0 : qk_heads;
   l.gate_rank = of.size_if_any("gate_rank");
@@ -150,6 +160,8 @@ LinearLayers Reader::linear() const {
   l.output_gate_rank = of.size_if_any("output_gate_rank");
   if (is_lightning && (l.gate_rank > 0 || l.conv > 0))
     model_.section("linear").refuse("attention", "lightning attention has no gate_rank and no conv");
+  if (is_mamba && (l.gate_rank > 0 || l.conv == 0 || l.output_gate != OutputGate::silu))
+    model_.section("linear").refuse("attention", "mamba2 has conv, an output_gate by silu and no gate_rank");
   return l;
 }
 

@@ -76,7 +76,7 @@ void run_on(const Kernel& kernel, std::span<const std::int64_t> rows, const Host
   if (const auto* p = std::any_cast<Rows>(&kernel.parameters))
     return host_body<RmsNorm, RmsNormGradients, GatedNorm, GatedNormGradients, LogGates, LogGateGradients,
                      FixedGates, Logistic, LogisticGradients, SigmoidGate, SigmoidGateGradients, SwiGlu,
-                     SwiGluGradients>(kernel.name, {count, p->width, p->constant})(operands);
+                     SwiGluGradients>(kernel.name, {count, p->width, p->constant, {}, p->groups})(operands);
   if (const auto* p = std::any_cast<GateRows>(&kernel.parameters))
     return host_body<DecayGates, DecayGateGradients>(
         kernel.name, {count, p->heads, p->group, Dtype::f32, p->bound})(operands);

@@ -4,7 +4,8 @@
 //   for the first of them, the last and a drawn one, of those whose tensors are there:
 //     every rank gives its rows of one head of q and k and of the heads of values that share it
 //     all ranks solve these heads over the whole sequence together
-//     each rank compares o of its tokens; in the model's first layer dq, dk, dv, dg and dbeta too
+//     each rank compares o of its tokens; in the model's first layer dq, dk, dv, dg, dbeta and
+//     the gradients of Mamba-2's steps too
 //
 // A state that is missing, late or another rank's shows in the tokens behind the border of ranks.
 // Cost: about 10 d_k d_v flop a token and head of values forward, five times as many backward.
@@ -17,7 +18,7 @@
 
 #include "collectives/drawn_numbers.hpp"
 #include "sp_methods/head_oracle.hpp"
-#include "sp_methods/models/reference/mixers.hpp"
+#include "sp_methods/models/reference/functions.hpp"
 
 namespace baton {
 namespace {
@@ -39,6 +40,10 @@ class WholeHeads {
   void compare(Comparison& into) {
     AttentionRows rows{gathered("q"), gathered("k"),    gathered("v"),
                        gathered("g"), gathered("beta"), share_.conv > 0 ? taps() : Matrix()};
+    if (run_.stack().shape.is_mamba(Attention::linear)) {
+      rows.steps = softplus(gathered("z").rowwise() + of_heads("gate_bias").row(0));
+      rows.skip = of_heads("skip");
+    }
     expect("o", layer_buffer("o", layer_),
            reference_attention(problem_, Attention::linear, rows, 0, run_.work), into);
     into.heads = {head_ * group_};
@@ -46,8 +51,12 @@ class WholeHeads {
     if (!run_.has_gradients(layer_)) return;
     const AttentionRows d =
         reference_attention_backward(problem_, Attention::linear, rows, gathered("d_o"), 0, run_.work).of;
-    for (const auto& [name, right] :
-         {std::pair{"dq", &d.q}, {"dk", &d.k}, {"dv", &d.v}, {"dg", &d.g}, {"dbeta", &d.beta}})
+    for (const auto& [name, right] : {std::pair{"dq", &d.q},
+                                      {"dk", &d.k},
+                                      {"dv", &d.v},
+                                      {"dg", &d.g},
+                                      {"dbeta", &d.beta},
+                                      {"ddelta", &d.steps}})
       if (right->size() > 0) expect(name, name, *right, into);
   }
 
@@ -68,10 +77,10 @@ class WholeHeads {
   Part part(const std::string& name) const {
     const std::string of = name.starts_with("d") && name != "d_o" ? name.substr(1) : name;
     const bool is_of_queries = of == "q" || of == "k";
-    const std::int64_t width = of == "g"       ? share_.gate_width()
-                               : of == "beta"  ? 1
-                               : is_of_queries ? share_.d_k
-                                               : share_.d_v;
+    const std::int64_t width = of == "g"                                    ? share_.gate_width()
+                               : of == "beta" || of == "z" || of == "delta" ? 1
+                               : is_of_queries                              ? share_.d_k
+                                                                            : share_.d_v;
     const std::int64_t heads = is_of_queries ? share_.query_heads() : share_.heads;
     const std::int64_t own = is_of_queries ? width : group_ * width;
     return {{head_ * own, own}, heads * width};
@@ -95,6 +104,18 @@ class WholeHeads {
     if (all.empty()) return {};
     return Eigen::Map<const Matrix>(all.data(), std::ssize(all) / columns, columns);
   }
+  /// A weight of the layer, all of whose weights are `all`.
+  const float* weight(const std::vector<float>& all, const std::string& name) const {
+    const ModelShape& shape = run_.stack().shape;
+    const LayerWeights placed(shape, shape.layers[layer_], {0, 0, std::ssize(all)});
+    return all.data() + placed[name].slice.offset;
+  }
+  /// The numbers of the heads of values in a weight that has one a head.
+  Matrix of_heads(const std::string& name) const {
+    const std::vector<float> all = layer_weight_values(run_.problem, layer_);
+    const float* own = weight(all, name) + head_ * group_;
+    return Eigen::Map<const Eigen::RowVectorXf>(own, group_).cast<double>();
+  }
   Matrix taps() const;
   void expect(const std::string& name, const std::string& buffer, const Matrix& right,
               Comparison& into) const;
@@ -109,14 +130,13 @@ class WholeHeads {
 /// The weights of the convolution of these heads.
 Matrix WholeHeads::taps() const {
   const std::vector<float> all = layer_weight_values(run_.problem, layer_);
-  const Slice places{0, 0, std::ssize(all)};
-  const std::int64_t at = LayerWeights(run_.stack().shape, Attention::linear, places)["conv"].slice.offset;
   const auto [q, k, v] = first_weights(share_, head_ * group_);
-  const std::int64_t of_keys = share_.d_k * share_.conv, of_values = group_ * share_.d_v * share_.conv;
-  Matrix own(2 * share_.d_k + group_ * share_.d_v, share_.conv);
+  const std::int64_t of_keys = share_.d_k * share_.conv_weights(),
+                     of_values = group_ * share_.d_v * share_.conv_weights();
+  Matrix own(2 * share_.d_k + group_ * share_.d_v, share_.conv_weights());
   double* into = own.data();
   for (const auto& [first, count] : {std::pair{q, of_keys}, {k, of_keys}, {v, of_values}})
-    into = std::copy_n(all.begin() + at + first, count, into);
+    into = std::copy_n(weight(all, "conv") + first, count, into);
   return own;
 }
 

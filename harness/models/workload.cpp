@@ -17,18 +17,22 @@ namespace {
 /// A text that two shapes share only if they are equal. The binding has all members of a shape, so
 /// that none can be forgotten.
 std::string key_of(const ModelShape& shape) {
-  const auto& [name, width, mlp, vocabulary, chunk, linear, softmax, layers] = shape;
+  const auto& [name, width, mlp, vocabulary, chunk, linear, softmax, mlp_form, layers] = shape;
   const auto& [rule, form, heads, qk_heads, d_k, d_v, gate, gate_rank, bound, conv, output_gate,
                output_gate_rank] = linear;
   const auto& [queries, kv_heads, key_width, value_width, is_gated, is_normed, rotated, base, q_rank, kv_rank,
                shared_k] = softmax;
   std::string kinds;
-  for (const Attention kind : layers) kinds += kind == Attention::linear ? 'l' : 's';
+  for (const auto& [attention, has_mlp] : layers) {
+    kinds += attention == Attention::linear ? 'l' : 's';
+    if (!has_mlp) kinds += '-';
+  }
   return fmt::format(
-      "{} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {}", name,
-      width, mlp, vocabulary, chunk, kinds, to_string(rule), static_cast<int>(form), heads, qk_heads, d_k,
-      d_v, to_string(gate), gate_rank, bound, conv, static_cast<int>(output_gate), output_gate_rank, queries,
-      kv_heads, key_width, value_width, is_gated, is_normed, rotated, base, q_rank, kv_rank, shared_k);
+      "{} {} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {} {} | {} {} {} {} {} {} {} {} {} {} {}", name,
+      width, mlp, vocabulary, chunk, static_cast<int>(mlp_form), kinds, to_string(rule),
+      static_cast<int>(form), heads, qk_heads, d_k, d_v, to_string(gate), gate_rank, bound, conv,
+      static_cast<int>(output_gate), output_gate_rank, queries, kv_heads, key_width, value_width, is_gated,
+      is_normed, rotated, base, q_rank, kv_rank, shared_k);
 }
 
 class ModelWorkload : public Workload {
@@ -141,7 +145,7 @@ std::shared_ptr<const Workload> ModelWorkload::reduced(int ranks) const {
   small.layer.segmented = false;
   small.layer.kernels = {};
   ModelShape& s = small.shape;
-  s.layers.resize(std::min<std::size_t>(s.layers.size(), is_hybrid() ? 4 : 2));
+  s.layers.resize(std::min<std::size_t>(s.layers.size(), is_hybrid() ? 4 : 2), s.layers.front());
   s.width = 32;
   s.mlp = 48;
   s.vocabulary = 64;

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "sp_methods/models/state_space.hpp"
 #include "sp_methods/models/whole_sequence.hpp"
 
 namespace baton {
@@ -50,8 +51,7 @@ void Block::record_projections(const LayerWeights& weights, const Slice& x) {
 
 /// The positions of this rank's tokens.
 Positions Block::positions() const {
-  const bool is_alone = layer_.mode == Mode::compute_only || method_.sequence == Sequence::own;
-  if (is_alone) return Positions::run(0, tokens());
+  if (is_alone()) return Positions::run(0, tokens());
   return positions_of(method_, schedule_.rank(), schedule_.ranks(), tokens());
 }
 
@@ -77,34 +77,59 @@ LayerTensors Block::attention_tensors(const LayerWeights& weights) const {
   LayerTensors x{.q = memory_.kept("q"), .k = memory_.kept("k"), .v = memory_.kept("v")};
   if (shape_.has_gates(kind_)) x.g = memory_.kept("g");
   if (has_rule(Rule::delta)) x.beta = memory_.kept("beta");
-  if (share().conv > 0) x.conv_w = weights["conv"].slice;
+  if (weights.has("conv")) x.conv_w = weights["conv"].slice;
   return x;
 }
 
+/// Records the attention in the layer's pass. Layers of Mamba-2 also set the gradients of their
+/// steps and of D.
+void Block::record_attention(const LayerWeights& weights, const LayerTensors& x, const Slice& d_delta,
+                             const Slice& d_skip) {
+  if (!is_mamba()) return method_.build(schedule_, layer_, x);
+  Layer own = layer_;
+  own.share.conv = shape_.linear.conv;
+  record_state_space(schedule_, method_, own, x,
+                     {.z = memory_.kept("z"),
+                      .bias = weights["gate_bias"].slice,
+                      .skip = weights["skip"].slice,
+                      .d_delta = d_delta,
+                      .d_skip = d_skip},
+                     is_alone() || runs_whole_);
+}
+
 /// Records the norm of linear attention's output. Returns softmax attention's as it is.
-Slice Block::record_output_norm(const LayerWeights& weights) {
-  if (!is_linear()) return memory_.kept("o");
+Slice Block::record_output_norm(const LayerWeights& weights, const Slice& o) {
+  if (!is_linear()) return o;
   const Slice y = memory_.working("normed_o", values());
-  record<RmsNorm>(schedule_, value_rows(), {memory_.kept("o"), weights["output_norm"].slice, y});
+  record<RmsNorm>(schedule_, value_rows(), {o, weights["output_norm"].slice, y});
+  return y;
+}
+
+/// Records the output of Mamba-2 behind its gate, which its norm takes.
+Slice Block::record_gated() {
+  const Slice y = memory_.working("gated", values());
+  record<SwiGlu>(schedule_, rows(values()), {memory_.kept("u"), memory_.kept("o"), y});
   return y;
 }
 
 /// Records norm and gate of the attention's output. Returns it as the output projection takes it.
 Slice Block::record_output(const LayerWeights& weights) {
   const OutputGate gate = shape_.output_gate(kind_);
-  if (gate == OutputGate::none) return record_output_norm(weights);
+  if (is_mamba()) return record_output_norm(weights, record_gated());
+  if (gate == OutputGate::none) return record_output_norm(weights, memory_.kept("o"));
   const Slice y = memory_.working("gated", values());
   if (gate == OutputGate::silu)
     record<GatedNorm>(schedule_, value_rows(),
                       {memory_.kept("o"), memory_.kept("u"), weights["output_norm"].slice, y});
   else
-    record<SigmoidGate>(schedule_, rows(values()), {record_output_norm(weights), memory_.kept("u"), y});
+    record<SigmoidGate>(schedule_, rows(values()),
+                        {record_output_norm(weights, memory_.kept("o")), memory_.kept("u"), y});
   return y;
 }
 
 Slice Block::record_mlp_product() {
   const Slice m = memory_.working("m", shape_.mlp);
-  record<SwiGlu>(schedule_, rows(shape_.mlp), {memory_.kept("a"), memory_.kept("b"), m});
+  record<SwiGlu>(schedule_, rows(shape_.mlp), {mlp_gate(), memory_.kept("b"), m});
   return m;
 }
 
@@ -114,15 +139,17 @@ void Block::record_forward(const LayerWeights& weights, const Slice& x, const Sl
   LayerTensors attention = attention_tensors(weights);
   attention.o = memory_.kept("o", values());
   layer_.pass = Pass::forward;
-  method_.build(schedule_, layer_, attention);
+  record_attention(weights, attention, {}, {});
   if (runs_whole_) {
     memory_.work_on(tokens() / schedule_.ranks());
     memory_.keep("o", attention.o.block(schedule_.rank(), schedule_.ranks()));
   }
-  const Slice h = memory_.kept("h", shape_.width);
+  const bool has_mlp = shape_.layers[number_].has_mlp;
+  const Slice h = has_mlp ? memory_.kept("h", shape_.width) : out;
   products_.project(h, record_output(weights), weights["output"], x);
+  if (!has_mlp) return;
   const Slice n = record_norm(h, weights["mlp_norm"]);
-  products_.project(memory_.kept("a", shape_.mlp), n, weights["mlp_gate"]);
+  if (weights.has("mlp_gate")) products_.project(memory_.kept("a", shape_.mlp), n, weights["mlp_gate"]);
   products_.project(memory_.kept("b", shape_.mlp), n, weights["mlp_up"]);
   products_.project(out, record_mlp_product(), weights["mlp_down"], h);
 }
@@ -133,27 +160,46 @@ Slice Block::record_mlp_backward(const LayerWeights& weights, const LayerWeights
   const Slice m = record_mlp_product(), d_m = memory_.working("d_m", shape_.mlp);
   products_.project_back(d_m, d_out, weights["mlp_down"]);
   products_.record_gradient(gradients["mlp_down"], m, d_out);
-  const Slice d_a = memory_.working("d_a", shape_.mlp), d_b = memory_.working("d_b", shape_.mlp);
-  record<SwiGluGradients>(schedule_, rows(shape_.mlp), {memory_.kept("a"), memory_.kept("b"), d_m, d_a, d_b});
+  const bool is_gated = weights.has("mlp_gate");
+  const Slice d_a = is_gated ? memory_.working("d_a", shape_.mlp) : Slice{},
+              d_b = memory_.working("d_b", shape_.mlp);
+  record<SwiGluGradients>(schedule_, rows(shape_.mlp), {mlp_gate(), memory_.kept("b"), d_m, d_a, d_b});
   const Slice h = memory_.kept("h"), n = record_norm(h, weights["mlp_norm"]),
               d_n = memory_.working("d_n", shape_.width);
-  products_.record_gradient(gradients["mlp_gate"], n, d_a);
+  if (is_gated) products_.record_gradient(gradients["mlp_gate"], n, d_a);
   products_.record_gradient(gradients["mlp_up"], n, d_b);
-  products_.project_back(d_n, d_a, weights["mlp_gate"]);
-  products_.project_back(d_n, d_b, weights["mlp_up"], d_n);
+  if (is_gated) products_.project_back(d_n, d_a, weights["mlp_gate"]);
+  products_.project_back(d_n, d_b, weights["mlp_up"], is_gated ? d_n : Slice{});
   const Slice d_h = memory_.working("d_h", shape_.width);
   record<RmsNormGradients>(schedule_, rows(shape_.width),
                            {h, weights["mlp_norm"].slice, d_n, d_out, d_h, gradients["mlp_norm"].slice});
   return d_h;
 }
 
+/// Records the gradients of Mamba-2's gate and norm for that of the normed output, and returns that
+/// of o.
+Slice Block::record_gated_backward(const LayerWeights& weights, const LayerWeights& gradients,
+                                   const Slice& gated, const Slice& d_y, Slice& d_gate) {
+  const Slice d_gated = memory_.working("d_normed_o", values()), d_o = memory_.working("d_o", values());
+  record<RmsNormGradients>(
+      schedule_, value_rows(),
+      {gated, weights["output_norm"].slice, d_y, {}, d_gated, gradients["output_norm"].slice});
+  d_gate = memory_.working("d_u", values());
+  record<SwiGluGradients>(schedule_, rows(values()),
+                          {memory_.kept("u"), memory_.kept("o"), d_gated, d_gate, d_o});
+  return d_o;
+}
+
 /// Records the gradients of the output's projection, gate and norm, and returns that of o. `d_gate`
 /// gets that of the gate's projection, if there is one.
 Slice Block::record_output_backward(const LayerWeights& weights, const LayerWeights& gradients,
                                     const Slice& d_h, Slice& d_gate) {
-  const Slice y = record_output(weights), d_y = memory_.working("d_gated", values());
+  const Slice gated = is_mamba() ? record_gated() : Slice{},
+              y = is_mamba() ? record_output_norm(weights, gated) : record_output(weights),
+              d_y = memory_.working("d_gated", values());
   products_.project_back(d_y, d_h, weights["output"]);
   products_.record_gradient(gradients["output"], y, d_h);
+  if (is_mamba()) return record_gated_backward(weights, gradients, gated, d_y, d_gate);
   const OutputGate gate = shape_.output_gate(kind_);
   Slice d_o = d_y;
   if (gate != OutputGate::none) {
@@ -167,8 +213,9 @@ Slice Block::record_output_backward(const LayerWeights& weights, const LayerWeig
     return d_o;
   }
   if (gate == OutputGate::sigmoid)
-    record<SigmoidGateGradients>(schedule_, rows(values()),
-                                 {record_output_norm(weights), memory_.kept("u"), d_y, d_o, d_gate});
+    record<SigmoidGateGradients>(
+        schedule_, rows(values()),
+        {record_output_norm(weights, memory_.kept("o")), memory_.kept("u"), d_y, d_o, d_gate});
   if (!is_linear()) return d_o;
   const Slice d_normed = std::exchange(d_o, memory_.working("d_o", values()));
   record<RmsNormGradients>(
@@ -179,7 +226,7 @@ Slice Block::record_output_backward(const LayerWeights& weights, const LayerWeig
 
 /// Records the gradients of the attention, and returns its tensors.
 LayerTensors Block::record_attention_backward(const LayerWeights& weights, const LayerWeights& gradients,
-                                              const Slice& d_o) {
+                                              const Slice& d_o, const Slice& d_delta) {
   LayerTensors x = attention_tensors(weights);
   x.d_o = d_o;
   const auto like = [&](const char* name, const Slice& of) {
@@ -187,25 +234,25 @@ LayerTensors Block::record_attention_backward(const LayerWeights& weights, const
   };
   x.dq = like("dq", x.q), x.dk = like("dk", x.k), x.dv = like("dv", x.v);
   x.dg = like("dg", x.g), x.dbeta = like("dbeta", x.beta);
-  if (share().conv > 0) x.dconv_w = gradients["conv"].slice;
+  if (gradients.has("conv")) x.dconv_w = gradients["conv"].slice;
   layer_.pass = Pass::backward;
   (*layer_.saved)["out"] = memory_.kept("o");  // as softmax methods call it
   // Keys are there from the forward pass on. Without a fence their gather would begin while a later
   // layer's still uses the memory, and ranks would wait for one another in groups of messages.
   if (!is_linear()) schedule_.fence();
-  method_.build(schedule_, layer_, x);
+  record_attention(weights, x, d_delta, is_mamba() ? gradients["skip"].slice : Slice{});
   return x;
 }
 
 /// Records the gradients of the gates, and returns that of their projection.
 Slice Block::record_gates_backward(const LayerWeights& weights, const LayerWeights& gradients,
-                                   const Slice& d_g) {
+                                   const Slice& d_g, const Slice& d_delta) {
   const Slice d_z = schedule_.scratch("d_z", d_g.count, layer_.dtype);
   const Slice& d_bias = gradients["gate_bias"].slice;
   if (shape_.has_decay_rates(kind_))
     record<DecayGateGradients>(schedule_, decay_rows(),
                                {memory_.kept("z"), weights["gate_bias"].slice, weights["gate_rate"].slice,
-                                d_g, d_z, d_bias, gradients["gate_rate"].slice});
+                                d_g, d_delta, d_z, d_bias, gradients["gate_rate"].slice});
   else
     record<LogGateGradients>(schedule_, log_gate_rows(), {memory_.kept("g"), d_g, d_z, d_bias});
   return d_z;
@@ -213,14 +260,15 @@ Slice Block::record_gates_backward(const LayerWeights& weights, const LayerWeigh
 
 void Block::record_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_out,
                             const Slice& d_x) {
-  const Slice d_h = record_mlp_backward(weights, gradients, d_out);
+  const Slice d_h = shape_.layers[number_].has_mlp ? record_mlp_backward(weights, gradients, d_out) : d_out;
   Slice d_gate;
   const Slice d_o = record_output_backward(weights, gradients, d_h, d_gate);
-  const LayerTensors x = record_attention_backward(weights, gradients, d_o);
+  const Slice d_delta = is_mamba() ? memory_.working("ddelta", gates()) : Slice{};
+  const LayerTensors x = record_attention_backward(weights, gradients, d_o, d_delta);
   ProjectionGradients products = rows_.record_backward(weights, gradients, positions(), x);
   if (!d_gate.empty()) products.emplace_back("output_gate", d_gate);
   if (!x.dg.empty() && !shape_.is_lightning(kind_))
-    products.emplace_back("gate", record_gates_backward(weights, gradients, x.dg));
+    products.emplace_back("gate", record_gates_backward(weights, gradients, x.dg, d_delta));
   if (!x.dbeta.empty()) {
     const Slice d_b = memory_.working("d_b", share().heads);
     record<LogisticGradients>(schedule_, rows(share().heads), {memory_.kept("beta"), x.dbeta, d_b});

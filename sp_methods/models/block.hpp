@@ -5,11 +5,12 @@
 //   forward:   n = norm(x);  q, k, v, g, beta, u = projections of n
 //              o = attention(q, k, v, g, beta), with a convolution before it if the layer has one
 //              y = the norm of o, opened by u;  h = x + y W_o;  n = norm(h);  a, b = n W
-//              out = h + swiglu(a, b) W
+//              out = h + swiglu(a, b) W, or h + relu(b)^2 W; some layers end with h
 //   backward:  the same in reverse; d_x = d_h + what comes through the norm
 //
-// Softmax layers have no norm of o; that of lightning attention is of all heads together. What is
-// done to q, k and v is in mixer_rows.hpp. A projection has one matrix, or two with few numbers
+// Softmax layers have no norm of o; that of lightning attention is of all heads together; that of
+// Mamba-2, whose attention has steps around it (state_space.hpp), is behind its gate. What is done
+// to q, k and v is in mixer_rows.hpp. A projection has one matrix, or two with few numbers
 // between them.
 // Tensors have the layer's dtype, as its weights do; gradients of weights are f32.
 //
@@ -53,7 +54,7 @@ class Block {
   std::int64_t tokens() const { return memory_.tokens(); }
   Rows value_rows() const {
     const std::int64_t width = shape_.normed_width();
-    return {tokens() * values() / width, width, norm_epsilon, layer_.dtype};
+    return {tokens() * values() / width, width, norm_epsilon, layer_.dtype, shape_.norm_groups()};
   }
   std::int64_t values() const { return share().heads * share().d_v; }
   std::int64_t gates() const { return share().heads * share().gate_width(); }
@@ -61,22 +62,31 @@ class Block {
     return {tokens(), share().heads, share().gate_width(), layer_.dtype, shape_.linear.gate_bound};
   }
   Rows log_gate_rows() const { return {tokens(), gates(), gate_factor, layer_.dtype}; }
+  Slice mlp_gate() const { return shape_.mlp_form == MlpForm::swiglu ? memory_.kept("a") : Slice{}; }
   bool is_linear() const { return kind_ == Attention::linear; }
   bool has_rule(Rule rule) const { return is_linear() && layer_.rule == rule; }
+  bool is_mamba() const { return shape_.is_mamba(kind_); }
+  bool is_alone() const { return layer_.mode == Mode::compute_only || method_.sequence == Sequence::own; }
   Positions positions() const;
   Slice record_norm(const Slice& x, const PlacedWeight& weight);
   void record_projections(const LayerWeights& weights, const Slice& x);
   void record_gates(const LayerWeights& weights, const Slice& n);
   LayerTensors attention_tensors(const LayerWeights& weights) const;
-  Slice record_output_norm(const LayerWeights& weights);
+  void record_attention(const LayerWeights& weights, const LayerTensors& x, const Slice& d_delta,
+                        const Slice& d_skip);
+  Slice record_output_norm(const LayerWeights& weights, const Slice& o);
+  Slice record_gated();
   Slice record_output(const LayerWeights& weights);
   Slice record_mlp_product();
   Slice record_mlp_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_out);
   Slice record_output_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_h,
                                Slice& d_gate);
+  Slice record_gated_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& gated,
+                              const Slice& d_y, Slice& d_gate);
   LayerTensors record_attention_backward(const LayerWeights& weights, const LayerWeights& gradients,
-                                         const Slice& d_o);
-  Slice record_gates_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_g);
+                                         const Slice& d_o, const Slice& d_delta);
+  Slice record_gates_backward(const LayerWeights& weights, const LayerWeights& gradients, const Slice& d_g,
+                              const Slice& d_delta);
 
   /// True if the mixer runs over the tokens of all ranks (whole_sequence.hpp).
   bool runs_whole_;

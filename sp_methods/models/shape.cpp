@@ -51,10 +51,11 @@ LayerShape ModelShape::share(Attention kind, std::int64_t tokens) const {
           .chunk = chunk,
           .gate = linear.gate,
           .conv = linear.conv,
+          .conv_bias = linear.form == LinearForm::mamba,
           .qk_heads = linear.qk_heads};
 }
 
-std::vector<Weight> ModelShape::weights(Attention kind) const {
+std::vector<Weight> ModelShape::weights(LayerKind kind) const {
   const LayerShape of = share(kind, 1);
   const std::int64_t values = of.heads * of.d_v;
   const bool is_linear = kind == Attention::linear;
@@ -70,26 +71,29 @@ std::vector<Weight> ModelShape::weights(Attention kind) const {
     all.push_back({"query_norm", 1, of.d_k, WeightKind::norm});
     all.push_back({"key_norm", 1, of.d_k, WeightKind::norm});
   }
-  if (of.conv > 0) all.push_back({"conv", 2 * of.query_heads() * of.d_k + values, of.conv, WeightKind::taps});
+  if (of.conv > 0)
+    all.push_back({"conv", 2 * of.query_heads() * of.d_k + values, of.conv_weights(), WeightKind::taps});
   if (has_gates(kind) && !is_lightning(kind)) {
     const std::int64_t gates = of.heads * of.gate_width();
     add_projection(all, "gate", width, gates, linear.gate_rank);
     all.push_back({"gate_bias", 1, gates, WeightKind::bias});
     if (has_decay_rates(kind)) all.push_back({"gate_rate", 1, of.heads, WeightKind::bias});
   }
+  if (is_mamba(kind)) all.push_back({"skip", 1, of.heads, WeightKind::bias});
   if (rule(kind) == Rule::delta) all.push_back({"beta", width, of.heads});
   if (output_gate(kind) != OutputGate::none)
     add_projection(all, "output_gate", width, values, is_linear ? linear.output_gate_rank : 0);
   if (is_linear) all.push_back({"output_norm", 1, normed_width(), WeightKind::norm});
   all.push_back({"output", values, width});
+  if (!kind.has_mlp) return all;
   all.push_back({"mlp_norm", 1, width, WeightKind::norm});
-  all.push_back({"mlp_gate", width, mlp});
+  if (mlp_form == MlpForm::swiglu) all.push_back({"mlp_gate", width, mlp});
   all.push_back({"mlp_up", width, mlp});
   all.push_back({"mlp_down", mlp, width});
   return all;
 }
 
-std::int64_t ModelShape::parameters(Attention kind) const {
+std::int64_t ModelShape::parameters(LayerKind kind) const {
   const auto all = weights(kind);
   return std::accumulate(all.begin(), all.end(), std::int64_t{0},
                          [](std::int64_t sum, const Weight& weight) { return sum + weight.count(); });
@@ -97,13 +101,13 @@ std::int64_t ModelShape::parameters(Attention kind) const {
 
 std::int64_t ModelShape::parameters(bool has_head) const {
   std::int64_t sum = has_head ? 2 * vocabulary * width + width : 0;
-  for (const Attention kind : layers) sum += parameters(kind);
+  for (const LayerKind& kind : layers) sum += parameters(kind);
   return sum;
 }
 
 double ModelShape::flops_per_token(std::int64_t sequence, bool has_head) const {
   double flops = has_head ? 6.0 * static_cast<double>(vocabulary * width) : 0;
-  for (const Attention kind : layers) {
+  for (const LayerKind& kind : layers) {
     for (const Weight& weight : weights(kind))
       if (weight.kind == WeightKind::matrix) flops += 6.0 * static_cast<double>(weight.count());
     const LayerShape of = share(kind, 1);

@@ -2,14 +2,14 @@
 // The sizes of a language model, what its layers are, and what a token costs.
 //
 //   x = x + W_o out(attention(q, k, v, ..)),   q, k, v, .. = projections of rms_norm(x)
-//   x = x + W_down (silu(W_gate n) (.) W_up n),   n = rms_norm(x)
+//   x = x + W_down (silu(W_gate n) (.) W_up n),   n = rms_norm(x), which some layers leave out
 //
 // Linear layers are those of gated linear attention (arXiv 2312.06635, section 4.4 and figure 2),
 // or under a delta rule those of Gated DeltaNet (arXiv 2412.06464) and Kimi Linear (arXiv
-// 2510.26692), or those of MiniMax-01 (arXiv 2501.08313). Softmax layers may have norms of q and k,
-// rotary positions (arXiv 2104.09864) and an output gate, as those of Qwen3-Next have, or latent
-// keys and values (arXiv 2405.04434), made heads of before the attention. RMSNorm and SwiGLU are
-// those of LLaMA (arXiv 2302.13971).
+// 2510.26692), or those of MiniMax-01 (arXiv 2501.08313) or of Mamba-2 (arXiv 2405.21060). Softmax
+// layers may have norms of q and k, rotary positions (arXiv 2104.09864) and an output gate, as
+// those of Qwen3-Next have, or latent keys and values (arXiv 2405.04434), made heads of before the
+// attention. RMSNorm and SwiGLU are those of LLaMA (arXiv 2302.13971).
 #pragma once
 
 #include <algorithm>
@@ -48,13 +48,30 @@ struct Weight {
   std::int64_t count() const { return rows * columns; }
 };
 
+/// What an MLP does between its matrices: silu(n W_gate) (.) n W_up, or relu(n W_up)^2 (arXiv
+/// 2109.08668).
+enum class MlpForm { swiglu, squared_relu };
+
+/// What a layer of a model is.
+struct LayerKind {
+  Attention attention;
+  bool has_mlp;  ///< True if an MLP follows the attention.
+
+  LayerKind(Attention kind, bool mlp = true) : attention(kind), has_mlp(mlp) {}
+  operator Attention() const { return attention; }
+  bool operator==(const LayerKind&) const = default;
+  bool operator==(Attention kind) const { return attention == kind; }
+};
+
 /// What linear attention's normed output is multiplied by: nothing, or one more projection behind
 /// silu or behind the logistic function.
 enum class OutputGate { none, silu, sigmoid };
 
 /// What linear layers have beside their rule and gates. Lightning attention (arXiv 2401.04658) has
 /// q, k and v behind silu, gates that are constants of head and layer, and one norm of all heads.
-enum class LinearForm { plain, lightning };
+/// Mamba-2 has a convolution with biases, decay gates whose steps scale the values, a part of each
+/// value beside the attention, and a norm behind the output gate, one for each head of q and k.
+enum class LinearForm { plain, lightning, mamba };
 
 /// The linear layers of a model.
 struct LinearLayers {
@@ -111,8 +128,8 @@ struct ModelShape {
   std::int64_t chunk = 64;
   LinearLayers linear;
   SoftmaxLayers softmax;
-  /// The attention of each layer.
-  std::vector<Attention> layers = {Attention::linear, Attention::linear};
+  MlpForm mlp_form = MlpForm::swiglu;
+  std::vector<LayerKind> layers = {Attention::linear, Attention::linear};
 
   bool operator==(const ModelShape&) const = default;
 
@@ -126,14 +143,24 @@ struct ModelShape {
   bool is_lightning(Attention kind) const {
     return kind == Attention::linear && linear.form == LinearForm::lightning;
   }
+  bool is_mamba(Attention kind) const {
+    return kind == Attention::linear && linear.form == LinearForm::mamba;
+  }
   /// True if keys and values are made from latent rows.
   bool is_latent(Attention kind) const { return kind == Attention::softmax && softmax.kv_rank > 0; }
-  /// Width of the runs of o that are normed one by one: a head, or in lightning attention all.
+  /// Numbers of the weight of linear layers' norm: a head's, or in layers of other forms all
+  /// heads'.
   std::int64_t normed_width() const {
-    return linear.form == LinearForm::lightning ? linear.heads * linear.d_v : linear.d_v;
+    return linear.form == LinearForm::plain ? linear.d_v : linear.heads * linear.d_v;
+  }
+  /// Runs of as many numbers of o that are normed one by one.
+  std::int64_t norm_groups() const {
+    return linear.form == LinearForm::mamba ? share(Attention::linear, 1).query_heads() : 1;
   }
   /// True if gates are those of a delta rule, -e^rate softplus(z + bias) unless they have a bound.
-  bool has_decay_rates(Attention kind) const { return has_gates(kind) && linear.rule == Rule::delta; }
+  bool has_decay_rates(Attention kind) const {
+    return has_gates(kind) && (linear.rule == Rule::delta || is_mamba(kind));
+  }
   /// The gate of a layer's output.
   OutputGate output_gate(Attention kind) const {
     if (kind == Attention::linear) return linear.output_gate;
@@ -141,9 +168,9 @@ struct ModelShape {
   }
 
   /// The weights of a layer, in the order in which they lie in its buffer.
-  std::vector<Weight> weights(Attention kind) const;
+  std::vector<Weight> weights(LayerKind kind) const;
   /// Number of elements of all weights of a layer.
-  std::int64_t parameters(Attention kind) const;
+  std::int64_t parameters(LayerKind kind) const;
   /// Number of elements of the weights of all layers, and with `has_head` of embedding, head and
   /// last norm.
   std::int64_t parameters(bool has_head) const;
@@ -168,7 +195,7 @@ struct PlacedWeight {
 class LayerWeights {
  public:
   /// Places the weights in `all`, which has at least as many elements as they have.
-  LayerWeights(const ModelShape& shape, Attention kind, const Slice& all) {
+  LayerWeights(const ModelShape& shape, LayerKind kind, const Slice& all) {
     std::int64_t at = 0;
     for (const Weight& weight : shape.weights(kind)) {
       places_[weight.name] = {weight, all.part(at, weight.count())};

@@ -48,7 +48,7 @@ class Recorder {
 
  private:
   int count() const { return stack_.shape.count(); }
-  Attention kind(int layer) const { return stack_.shape.layers[layer]; }
+  LayerKind kind(int layer) const { return stack_.shape.layers[layer]; }
   std::int64_t weight_count(int layer) const { return stack_.weight_count(kind(layer), s_.ranks()); }
   std::int64_t hidden_count() const { return stack_.tokens * stack_.shape.width; }
   Dtype dtype() const { return stack_.layer.dtype; }
@@ -212,11 +212,12 @@ Layer Stack::layer_of(Attention kind) const {
   Layer one = layer;
   one.share = shape.share(kind, tokens);
   one.rule = shape.rule(kind);
+  if (shape.is_mamba(kind)) one.share.conv = 0;  // the block has it, and the method none
   if (kind == Attention::linear) one.kernels.softmax = SoftmaxBody::own;  // of which it has no other
   return one;
 }
 
-std::int64_t Stack::weight_count(Attention kind, int ranks) const {
+std::int64_t Stack::weight_count(LayerKind kind, int ranks) const {
   const std::int64_t count = shape.parameters(kind);
   return shards_weights ? (count + ranks - 1) / ranks * ranks : count;
 }
@@ -253,10 +254,11 @@ Refusal unsupported(const Stack& stack, int ranks) {
 }
 
 std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split) {
-  const Attention kind = stack.shape.layers.front();
+  const LayerKind kind = stack.shape.layers.front();
   const int layers = stack.shape.count();
-  const auto is_other = [&](Attention one) { return one != kind; };
+  const auto is_other = [&](const LayerKind& one) { return !(one == kind); };
   if (std::any_of(stack.shape.layers.begin(), stack.shape.layers.end(), is_other)) return std::nullopt;
+  if (stack.shape.is_mamba(kind)) return std::nullopt;
   Layer layer = stack.layer_of(kind);
   layer.pass = stack.pass();
   layer.blocks = split.blocks;

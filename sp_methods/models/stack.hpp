@@ -48,7 +48,7 @@ struct Stack {
 
   Pass pass() const { return has_backward ? Pass::both : Pass::forward; }
   const SpMethod& method(Attention kind) const { return kind == Attention::linear ? *linear : *softmax; }
-  /// A layer of a kind on one rank, with the choices of `layer`.
+  /// A layer of a kind on one rank as its method takes it, with the choices of `layer`.
   Layer layer_of(Attention kind) const;
   /// True if every rank has the tensors of linear attention of all tokens.
   bool runs_whole() const { return linear == &whole_sequence(); }
@@ -70,7 +70,7 @@ struct Stack {
     return shape.flops_per_token(sequence, has_head) / (has_backward ? 1 : 3);
   }
   /// Number of elements of a layer's buffer of weights, rounded up to shards of equal size.
-  std::int64_t weight_count(Attention kind, int ranks) const;
+  std::int64_t weight_count(LayerKind kind, int ranks) const;
 };
 
 /// The name of layer `layer`'s buffer of `what`: "weights_3".
@@ -87,7 +87,8 @@ Refusal unsupported(const Stack& stack, int ranks);
 /// weights are sharded, of a share of a layer's weights for each of P - 1 messages: to gather each
 /// layer twice but for the last two, and to scatter the gradients of each; or in a forward pass
 /// alone to gather each once. Empty for layers of several kinds, whose busiest ranks may differ,
-/// and where the method claims nothing.
+/// for layers of Mamba-2, whose blocks exchange rows beside their method, and where the method
+/// claims nothing.
 std::optional<std::int64_t> claimed_bytes(const Stack& stack, const Split& split);
 
 /// One rank's schedule. Tensors and weights have the layer's dtype; gradients of weights, moments,

@@ -5,7 +5,7 @@
 //   matmul       out = c + a b
 //   rms_norm     y = w (.) x / sqrt(mean(x^2) + epsilon)
 //   gated_norm   y = rms_norm(o) (.) silu(u)
-//   swiglu       m = silu(a) (.) b, or silu(a) without b
+//   swiglu       m = silu(a) (.) b, or silu(a) without b, or relu(b)^2 without a
 //
 // Each of the others has a twin that makes gradients; gradients of weights are sums over the rows
 // of this rank, in f32. Nothing but what these contracts name is kept from the forward pass: norms
@@ -64,7 +64,10 @@ struct Rows {
   /// Number that kernels of norms add to the mean square; factor of the gates in kernels of gates.
   float constant = 0;
   Dtype dtype = Dtype::f32;
+  std::int64_t groups = 1;  ///< Parts of a row that RMSNorm normalises one by one.
 
+  /// Width of such a part.
+  std::int64_t part() const { return width / groups; }
   double elements() const { return static_cast<double>(count) * static_cast<double>(width); }
   /// Bytes of `matrices` matrices [count, width].
   double bytes(double matrices) const { return static_cast<double>(bytes_of(dtype)) * matrices * elements(); }
@@ -149,7 +152,7 @@ struct SwiGlu {
   using Parameters = Rows;
   template <class A>
   struct Operands {
-    In<A, Tensor> gate{};  ///< [count, width]
+    In<A, Tensor> gate{};  ///< [count, width], or null
     In<A, Tensor> up{};    ///< [count, width], or null
     Out<A, Tensor> m{};    ///< [count, width]
     auto reads() { return std::tie(gate, up); }
@@ -165,10 +168,10 @@ struct SwiGluGradients {
   using Parameters = Rows;
   template <class A>
   struct Operands {
-    In<A, Tensor> gate{};     ///< [count, width]
+    In<A, Tensor> gate{};     ///< [count, width], or null
     In<A, Tensor> up{};       ///< [count, width], or null
     In<A, Tensor> d_m{};      ///< [count, width]
-    Out<A, Tensor> d_gate{};  ///< [count, width]
+    Out<A, Tensor> d_gate{};  ///< [count, width], or null as `gate` is
     Out<A, Tensor> d_up{};    ///< [count, width], or null as `up` is
     auto reads() { return std::tie(gate, up, d_m); }
     auto writes() { return std::tie(d_gate, d_up); }

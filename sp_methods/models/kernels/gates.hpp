@@ -89,20 +89,22 @@ struct DecayGates {
 
 /// Sets the gradients of decay gates: d_z = -d_g e^{rate} sigmoid(z + bias), d_rate = sum d_g g.
 /// With a bound and s = -g / bound: d_z = -d_g e^{rate} bound s (1 - s), and d_rate is the sum of
-/// d_z (z + bias).
+/// d_z (z + bias). In Mamba-2 (state_space.hpp) softplus(z + bias) has a gradient d_delta besides,
+/// which adds d_delta sigmoid(z + bias) to d_z.
 struct DecayGateGradients {
   static constexpr const char* name = "decay_gate_gradients";
   using Parameters = GateRows;
   template <class A>
   struct Operands {
-    In<A, Tensor> z{};       ///< [count, heads, group]
-    In<A, Tensor> bias{};    ///< [heads, group]
-    In<A, Tensor> rate{};    ///< [heads]
-    In<A, Tensor> d_g{};     ///< [count, heads, group]
-    Out<A, Tensor> d_z{};    ///< [count, heads, group]
-    Out<A, State> d_bias{};  ///< [heads, group]
-    Out<A, State> d_rate{};  ///< [heads]
-    auto reads() { return std::tie(z, bias, rate, d_g); }
+    In<A, Tensor> z{};        ///< [count, heads, group]
+    In<A, Tensor> bias{};     ///< [heads, group]
+    In<A, Tensor> rate{};     ///< [heads]
+    In<A, Tensor> d_g{};      ///< [count, heads, group]
+    In<A, Tensor> d_delta{};  ///< [count, heads, group], or null
+    Out<A, Tensor> d_z{};     ///< [count, heads, group]
+    Out<A, State> d_bias{};   ///< [heads, group]
+    Out<A, State> d_rate{};   ///< [heads]
+    auto reads() { return std::tie(z, bias, rate, d_g, d_delta); }
     auto writes() { return std::tie(d_z, d_bias, d_rate); }
   };
   static double flops(const GateRows& p) { return 9 * p.rows().elements(); }

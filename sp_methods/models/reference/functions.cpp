@@ -39,7 +39,8 @@ Matrix reference_norm(const Matrix& x, const Matrix& weight, std::int64_t group)
       const auto part = x.row(row).segment(at, group);
       const double scale =
           1 / std::sqrt(part.squaredNorm() / static_cast<double>(group) + static_cast<double>(norm_epsilon));
-      y.row(row).segment(at, group) = scale * part.cwiseProduct(weight.row(0));
+      y.row(row).segment(at, group) =
+          scale * part.cwiseProduct(weight.row(0).segment(at % weight.cols(), group));
     }
   return y;
 }
@@ -47,17 +48,18 @@ Matrix reference_norm(const Matrix& x, const Matrix& weight, std::int64_t group)
 Matrix reference_norm_backward(const Matrix& x, const Matrix& weight, std::int64_t group, const Matrix& d_y,
                                int ranks, std::vector<Matrix>& gradients, Roundings& roundings) {
   Matrix d_x(x.rows(), x.cols());
-  gradients.assign(ranks, Matrix::Zero(1, group));
+  gradients.assign(ranks, Matrix::Zero(1, weight.cols()));
   for (Eigen::Index row = 0; row < x.rows(); ++row)
     for (Eigen::Index at = 0; at < x.cols(); at += group) {
       const Matrix part = x.row(row).segment(at, group), d = d_y.row(row).segment(at, group);
       const double n = static_cast<double>(group), mean = part.squaredNorm() / n + double{norm_epsilon};
-      const Matrix weighted = d.cwiseProduct(weight);
+      const Matrix weighted = d.cwiseProduct(weight.row(0).segment(at % weight.cols(), group));
       // y_i = w_i x_i m^(-1/2), so dy_i/dx_j = w_i (delta_ij m^(-1/2) - x_i x_j / n m^(-3/2)).
       const double dot = weighted.cwiseProduct(part).sum();
       d_x.row(row).segment(at, group) = rounded(weighted / std::sqrt(mean), roundings) -
                                         rounded(part * (dot / n / std::pow(mean, 1.5)), roundings);
-      gradients[row * ranks / x.rows()] += d.cwiseProduct(part) / std::sqrt(mean);
+      gradients[row * ranks / x.rows()].row(0).segment(at % weight.cols(), group) +=
+          d.cwiseProduct(part) / std::sqrt(mean);
     }
   return d_x;
 }

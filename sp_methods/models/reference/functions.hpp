@@ -26,7 +26,8 @@ Matrix times_heads(const Matrix& x, const Matrix& of_heads);
 Matrix turned(const Matrix& x, const SoftmaxLayers& of, std::int64_t period, bool back);
 
 /// Normalises each group of `group` columns of a row of x [tokens, width]: divides it by the square
-/// root of its mean square plus epsilon, and multiplies it by the weight [group].
+/// root of its mean square plus epsilon, and multiplies it by the weight [group], or by its part of
+/// the weight [width].
 Matrix reference_norm(const Matrix& x, const Matrix& weight, std::int64_t group);
 
 /// The gradient of x for the gradient d_y of reference_norm. `gradients` gets those of the weight,

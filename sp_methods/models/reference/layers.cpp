@@ -13,7 +13,7 @@ ReferenceBlock::ReferenceBlock(const ModelProblem& problem, int layer, std::uint
       roundings_(rounding_) {
   const std::vector<float> all = layer_weight_values(problem, layer);
   const float* at = all.data();
-  for (const Weight& weight : problem.stack.shape.weights(kind_)) {
+  for (const Weight& weight : problem.stack.shape.weights(problem.stack.shape.layers[layer])) {
     const Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> narrow(
         at, weight.rows, weight.columns);
     weights_[weight.name] = narrow.cast<double>();
@@ -40,8 +40,7 @@ Matrix ReferenceBlock::between_backward(const std::string& name, const Matrix& d
   const std::string norm = name + "_down_norm";
   if (!has(norm)) return d;
   const Matrix& raw = between_.at(name);
-  return rounded(
-      reference_norm_backward(raw, w(norm), raw.cols(), d, problem_.ranks, gradients[norm], roundings_));
+  return rounded(through_norm(norm, raw, raw.cols(), d, gradients));
 }
 
 Matrix ReferenceBlock::through(const std::string& name, const Matrix& x, const Matrix& d,
@@ -52,6 +51,12 @@ Matrix ReferenceBlock::through(const std::string& name, const Matrix& x, const M
   };
   if (has(name)) return one(name, x, d);
   return one(name + "_down", x, between_backward(name, one(name + "_up", between(name), d), gradients));
+}
+
+/// The gradient of a norm's input, groups of `group` columns of which are normed.
+Matrix ReferenceBlock::through_norm(const std::string& name, const Matrix& from, std::int64_t group,
+                                    const Matrix& d, WeightGradients& gradients) const {
+  return reference_norm_backward(from, w(name), group, d, problem_.ranks, gradients[name], roundings_);
 }
 
 /// Sets k, before its rotation, and v from latent rows.
@@ -98,26 +103,37 @@ Matrix ReferenceBlock::softmax_rows_backward(const Matrix& raw, const std::strin
   const SoftmaxLayers& of = problem_.stack.shape.softmax;
   const Matrix d_normed = of.rotated > 0 ? rounded(turned(d, of, sequence(), true)) : d;
   if (!has(norm)) return d_normed;
-  return reference_norm_backward(raw, w(norm), of.d_k, d_normed, problem_.ranks, gradients[norm], roundings_);
+  return through_norm(norm, raw, of.d_k, d_normed, gradients);
 }
 
-/// The attention's output as the gate takes it.
+/// What the norm of the attention's output takes: in Mamba-2 the gated output.
+Matrix ReferenceBlock::normed_rows() const {
+  return problem_.stack.shape.is_mamba(kind_) ? rounded(o_.cwiseProduct(silu(u_))) : o_;
+}
+
+/// The attention's output behind its norm.
 Matrix ReferenceBlock::normed_output() const {
   if (kind_ == Attention::softmax) return o_;
-  return rounded(reference_norm(o_, w("output_norm"), w("output_norm").cols()));
+  return rounded(reference_norm(normed_rows(), w("output_norm"), normed_width()));
 }
 
 /// The attention's output as the output projection takes it.
 Matrix ReferenceBlock::gated_output() const {
   const OutputGate gate = problem_.stack.shape.output_gate(kind_);
   const Matrix normed = normed_output();
-  if (gate == OutputGate::none) return normed;
+  if (gate == OutputGate::none || problem_.stack.shape.is_mamba(kind_)) return normed;
   return rounded(normed.cwiseProduct(gate == OutputGate::silu ? silu(u_) : sigmoid(u_)));
 }
 
 /// The gradient of o for that of the gated output; d_u gets that of the gate's projection.
 Matrix ReferenceBlock::output_backward(const Matrix& d_y, Matrix& d_u, WeightGradients& gradients) const {
   const OutputGate gate = problem_.stack.shape.output_gate(kind_);
+  if (problem_.stack.shape.is_mamba(kind_)) {
+    const Matrix d_gated =
+        rounded(through_norm("output_norm", normed_rows(), normed_width(), d_y, gradients));
+    d_u = rounded(d_gated.cwiseProduct(o_).cwiseProduct(silu_slope(u_)));
+    return d_gated.cwiseProduct(silu(u_));
+  }
   Matrix d_normed = d_y;
   if (gate != OutputGate::none) {
     const bool is_silu = gate == OutputGate::silu;
@@ -126,14 +142,14 @@ Matrix ReferenceBlock::output_backward(const Matrix& d_y, Matrix& d_u, WeightGra
     d_u = rounded(d_y.cwiseProduct(normed_output()).cwiseProduct(slope));
   }
   if (kind_ == Attention::softmax) return d_normed;
-  return reference_norm_backward(o_, w("output_norm"), w("output_norm").cols(), d_normed, problem_.ranks,
-                                 gradients["output_norm"], roundings_);
+  return through_norm("output_norm", o_, normed_width(), d_normed, gradients);
 }
 
 double ReferenceBlock::enlargement() const {
   if (kind_ == Attention::softmax) return 1;
-  const auto width = w("output_norm").cols();
-  const Eigen::Map<const Matrix> heads(o_.data(), o_.size() / width, width);
+  const auto width = normed_width();
+  const Matrix rows = normed_rows();
+  const Eigen::Map<const Matrix> heads(rows.data(), rows.size() / width, width);
   const Eigen::VectorXd squares = heads.rowwise().squaredNorm() / static_cast<double>(width);
   return std::sqrt(squares.mean() / (squares.minCoeff() + double{norm_epsilon}));
 }
@@ -169,9 +185,11 @@ void ReferenceBlock::project() {
   }
   if (problem_.stack.shape.output_gate(kind_) != OutputGate::none) u_ = projected("output_gate", normed_);
   if (has("conv")) rows_.conv = w("conv");
+  if (has("skip")) rows_.skip = w("skip");
   if (has("beta")) rows_.beta = rounded(sigmoid(projected("beta", normed_)));
   if (!has("gate_bias")) return;
   z_ = projected("gate", normed_).rowwise() + w("gate_bias").row(0);
+  if (has("skip")) rows_.steps = softplus(z_);
   const double bound = problem_.stack.shape.linear.gate_bound;
   if (bound > 0)
     rows_.g = rounded(-bound * sigmoid(times_heads(z_, w("gate_rate").array().exp().matrix())));
@@ -181,29 +199,46 @@ void ReferenceBlock::project() {
     rows_.g = rounded(-double{gate_factor} * softplus(-z_));
 }
 
+/// What the MLP has between its matrices.
+Matrix ReferenceBlock::mlp_product() const {
+  return rounded(has("mlp_gate") ? Matrix(silu(a_).cwiseProduct(b_)) : Matrix(b_.cwiseMax(0).cwiseAbs2()));
+}
+
+/// The gradient of the MLP's input.
+Matrix ReferenceBlock::mlp_backward(const Matrix& d_out, WeightGradients& gradients) const {
+  const Matrix d_m = through("mlp_down", mlp_product(), d_out, gradients);
+  const Matrix slope = has("mlp_gate") ? silu(a_) : Matrix(2 * b_.cwiseMax(0));
+  Matrix d_normed = through("mlp_up", mlp_normed_, rounded(d_m.cwiseProduct(slope)), gradients);
+  if (has("mlp_gate"))
+    d_normed += through("mlp_gate", mlp_normed_, rounded(d_m.cwiseProduct(b_).cwiseProduct(silu_slope(a_))),
+                        gradients);
+  return rounded(d_out + through_norm("mlp_norm", h_, h_.cols(), rounded(d_normed), gradients));
+}
+
 Matrix ReferenceBlock::forward(const Matrix& x) {
   x_ = x;
   normed_ = rounded(reference_norm(x, w("norm"), x.cols()));
   project();
   o_ = rounded(reference_attention(problem_, kind_, rows_, rounding_));
   h_ = rounded(x + rounded(gated_output() * w("output")));
+  if (!has("mlp_norm")) return h_;
   mlp_normed_ = rounded(reference_norm(h_, w("mlp_norm"), x.cols()));
-  a_ = rounded(mlp_normed_ * w("mlp_gate"));
+  if (has("mlp_gate")) a_ = rounded(mlp_normed_ * w("mlp_gate"));
   b_ = rounded(mlp_normed_ * w("mlp_up"));
-  return rounded(h_ + rounded(rounded(silu(a_).cwiseProduct(b_)) * w("mlp_down")));
+  return rounded(h_ + rounded(mlp_product() * w("mlp_down")));
 }
 
-/// The gradient of the gates' projection for that of the gates.
-Matrix ReferenceBlock::gates_backward(const Matrix& d_g, WeightGradients& gradients) const {
-  const Matrix ones = Matrix::Ones(d_g.rows(), 1);
-  Matrix d_z = double{gate_factor} * d_g.cwiseProduct(sigmoid(-z_));
+/// The gradient of the gates' projection for that of the gates, and of Mamba-2's steps.
+Matrix ReferenceBlock::gates_backward(const AttentionRows& d, WeightGradients& gradients) const {
+  const Matrix ones = Matrix::Ones(d.g.rows(), 1);
+  Matrix d_z = double{gate_factor} * d.g.cwiseProduct(sigmoid(-z_));
   if (has("gate_rate")) {
     const Matrix speed = -w("gate_rate").array().exp().matrix();
-    d_z = times_heads(d_g.cwiseProduct(sigmoid(z_)), speed);
-    Matrix of_rates = times_heads(d_g.cwiseProduct(softplus(z_)), speed);
+    d_z = times_heads(d.g.cwiseProduct(sigmoid(z_)), speed);
+    Matrix of_rates = times_heads(d.g.cwiseProduct(softplus(z_)), speed);
     if (const double bound = problem_.stack.shape.linear.gate_bound; bound > 0) {
       const Matrix at = times_heads(z_, -speed);
-      d_z = bound * times_heads(d_g.cwiseProduct(sigmoid(at)).cwiseProduct(sigmoid(-at)), speed);
+      d_z = bound * times_heads(d.g.cwiseProduct(sigmoid(at)).cwiseProduct(sigmoid(-at)), speed);
       of_rates = d_z.cwiseProduct(z_);
     }
     for (const Matrix& sums : sums_by_rank(ones, of_rates, problem_.ranks)) {
@@ -212,6 +247,7 @@ Matrix ReferenceBlock::gates_backward(const Matrix& d_g, WeightGradients& gradie
       for (Eigen::Index c = 0; c < sums.cols(); ++c) of_rank(0, c / group) += sums(0, c);
     }
   }
+  if (has("skip")) d_z += d.steps.cwiseProduct(sigmoid(z_));
   d_z = rounded(d_z);
   gradients["gate_bias"] = sums_by_rank(ones, d_z, problem_.ranks);
   return d_z;
@@ -221,6 +257,7 @@ Matrix ReferenceBlock::gates_backward(const Matrix& d_g, WeightGradients& gradie
 Matrix ReferenceBlock::attention_backward(const Matrix& d_o, WeightGradients& gradients) const {
   AttentionGradients d = reference_attention_backward(problem_, kind_, rows_, d_o, rounding_);
   if (has("conv")) gradients["conv"] = std::move(d.conv);
+  if (has("skip")) gradients["skip"] = std::move(d.skip);
   if (kind_ == Attention::softmax) {
     d.of.q = softmax_rows_backward(raw_q_, "query_norm", rounded(d.of.q), gradients);
     d.of.k = softmax_rows_backward(raw_k_, "key_norm", rounded(d.of.k), gradients);
@@ -242,26 +279,18 @@ Matrix ReferenceBlock::attention_backward(const Matrix& d_o, WeightGradients& gr
                            .cwiseProduct(Matrix::Ones(d_o.rows(), rows_.beta.cols()) - rows_.beta);
     d_normed += through("beta", normed_, rounded(d_b), gradients);
   }
-  if (has("gate_bias")) d_normed += through("gate", normed_, gates_backward(d.of.g, gradients), gradients);
+  if (has("gate_bias")) d_normed += through("gate", normed_, gates_backward(d.of, gradients), gradients);
   return d_normed;
 }
 
 Matrix ReferenceBlock::backward(const Matrix& d_out, WeightGradients& gradients) const {
-  const auto through_norm = [&](const std::string& name, const Matrix& from, const Matrix& d) {
-    return reference_norm_backward(from, w(name), from.cols(), rounded(d), problem_.ranks, gradients[name],
-                                   roundings_);
-  };
-  const Matrix d_m = through("mlp_down", rounded(silu(a_).cwiseProduct(b_)), d_out, gradients);
-  Matrix d_normed =
-      through("mlp_gate", mlp_normed_, rounded(d_m.cwiseProduct(b_).cwiseProduct(silu_slope(a_))), gradients);
-  d_normed += through("mlp_up", mlp_normed_, rounded(d_m.cwiseProduct(silu(a_))), gradients);
-  const Matrix d_h = rounded(d_out + through_norm("mlp_norm", h_, d_normed));
+  const Matrix d_h = has("mlp_norm") ? mlp_backward(d_out, gradients) : d_out;
   Matrix d_u;
   const Matrix d_o =
       rounded(output_backward(through("output", gated_output(), d_h, gradients), d_u, gradients));
-  d_normed = attention_backward(d_o, gradients);
+  Matrix d_normed = attention_backward(d_o, gradients);
   if (u_.size() > 0) d_normed += through("output_gate", normed_, d_u, gradients);
-  return rounded(d_h + through_norm("norm", x_, d_normed));
+  return rounded(d_h + through_norm("norm", x_, x_.cols(), rounded(d_normed), gradients));
 }
 
 }  // namespace baton

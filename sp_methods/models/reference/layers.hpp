@@ -53,10 +53,21 @@ class ReferenceBlock {
   Matrix softmax_rows(const Matrix& raw, const std::string& norm) const;
   Matrix softmax_rows_backward(const Matrix& raw, const std::string& norm, const Matrix& d,
                                WeightGradients& gradients) const;
+  Matrix mlp_product() const;
+  Matrix mlp_backward(const Matrix& d_out, WeightGradients& gradients) const;
+  Matrix through_norm(const std::string& name, const Matrix& from, std::int64_t group, const Matrix& d,
+                      WeightGradients& gradients) const;
+  /// The columns of the attention's output that are normed together: in Mamba-2 those of a head of q.
+  std::int64_t normed_width() const {
+    const ModelShape& shape = problem_.stack.shape;
+    const auto all = w("output_norm").cols();
+    return shape.is_mamba(kind_) ? all / shape.share(kind_, 1).query_heads() : all;
+  }
+  Matrix normed_rows() const;
   Matrix normed_output() const;
   Matrix gated_output() const;
   Matrix attention_backward(const Matrix& d_o, WeightGradients& gradients) const;
-  Matrix gates_backward(const Matrix& d_g, WeightGradients& gradients) const;
+  Matrix gates_backward(const AttentionRows& d, WeightGradients& gradients) const;
   Matrix output_backward(const Matrix& d_y, Matrix& d_u, WeightGradients& gradients) const;
 
   Matrix rounded(Matrix x) const { return baton::rounded(std::move(x), roundings_); }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "sp_methods/head_oracle.hpp"
 #include "sp_methods/kernels/reference/roundings.hpp"
@@ -31,6 +32,7 @@ void add_head(Matrix& x, const Numbers& part, std::int64_t head, std::int64_t wi
 struct Head {
   HeadInputs in;
   std::int64_t head, query_head, key_head, value_head, first;
+  Numbers x = {}, steps = {};  // of Mamba-2: values behind the convolution, and their factors
 };
 
 /// One of q, k and v of a head in the weights [channels, taps] of a convolution.
@@ -42,7 +44,8 @@ struct Channels {
 std::array<Channels, 3> channels_of(const Head& head) {
   const LayerShape& s = head.in.shape;
   const auto [q, k, v] = first_weights(s, head.head);
-  return {{{q / s.conv, s.d_k}, {k / s.conv, s.d_k}, {v / s.conv, s.d_v}}};
+  const std::int64_t weights = s.conv_weights();
+  return {{{q / weights, s.d_k}, {k / weights, s.d_k}, {v / weights, s.d_v}}};
 }
 
 /// Puts q, k and v of a head through the convolution.
@@ -54,11 +57,35 @@ void convolve(Head& head, const Matrix& weights) {
     head.in.convolutions.push_back({.width = channels[i].width,
                                     .taps = head.in.shape.conv,
                                     .has_unit_rows = head.in.rule == Rule::delta && i < 2,
+                                    .has_bias = head.in.shape.conv_bias,
                                     .x = std::move(*rows),
                                     .w = {w.data(), w.data() + w.size()}});
     *rows = reference_rows(head.in.convolutions.back());
     roundings.round(*rows);
     ++i;
+  }
+}
+
+/// Multiplies the values of a head by their steps, and by the inverse of the factor of its scores.
+void take_steps(Head& head, const Matrix& steps) {
+  const LayerShape& s = head.in.shape;
+  head.steps = head_of(steps, head.head, 1, head.first, s.tokens);
+  for (double& step : head.steps) step *= std::sqrt(static_cast<double>(s.d_k));
+  head.x = head.in.v;
+  for (std::size_t i = 0; i < head.x.size(); ++i) head.in.v[i] *= head.steps[i / s.d_v];
+}
+
+/// Adds the gradients of a head's steps and of its D, and turns that of its values into that of the
+/// convolution's.
+void add_step_gradients(AttentionGradients& d, Numbers& d_v, const ModelProblem& problem, const Head& head,
+                        double skip) {
+  const std::int64_t width = head.in.shape.d_v;
+  for (std::size_t i = 0; i < d_v.size(); ++i) {
+    const std::int64_t t = head.first + static_cast<std::int64_t>(i) / width;
+    const double step = head.steps[i / width];
+    d.of.steps(t, head.head) += std::sqrt(static_cast<double>(head.in.shape.d_k)) * d_v[i] * head.x[i];
+    d.skip[t / problem.stack.tokens](0, head.head) += head.in.d_o[i] * head.x[i];
+    d_v[i] = step * d_v[i] + skip * head.in.d_o[i];
   }
 }
 
@@ -85,6 +112,7 @@ void for_each_head(const ModelProblem& problem, Attention kind, const AttentionR
       one.in.v = rows_of(rows.v, one.value_head, shape.d_v);
       one.in.g = rows_of(rows.g, head, shape.gate_width()), one.in.beta = rows_of(rows.beta, head, 1);
       if (rows.conv.size() > 0) convolve(one, rows.conv);
+      if (rows.steps.size() > 0) take_steps(one, rows.steps);
       body(one);
     }
 }
@@ -117,7 +145,7 @@ void add_weight_gradients(std::vector<Matrix>& into, const ModelProblem& problem
           std::copy_n(dz.begin() + t * row + offset, of.width, own.begin() + t * of.width);
       const Numbers dw = reference_weight_gradients(of, own);
       into[rank].middleRows(channels[i].first, of.width) +=
-          Eigen::Map<const Matrix>(dw.data(), of.width, of.taps);
+          Eigen::Map<const Matrix>(dw.data(), of.width, of.weights());
     }
     offset += of.width;
   }
@@ -130,7 +158,9 @@ Matrix reference_attention(const ModelProblem& problem, Attention kind, const At
   const LayerShape share = problem.stack.shape.share(kind, 1);
   Matrix o = Matrix::Zero(rows.q.rows(), share.heads * share.d_v);
   for_each_head(problem, kind, rows, rounding, [&](const Head& head) {
-    add_head(o, solved(head, false, work).at("o"), head.head, share.d_v, head.first);
+    Numbers of_head = solved(head, false, work).at("o");
+    for (std::size_t i = 0; i < head.x.size(); ++i) of_head[i] += rows.skip(0, head.head) * head.x[i];
+    add_head(o, of_head, head.head, share.d_v, head.first);
   });
   return o;
 }
@@ -140,11 +170,14 @@ AttentionGradients reference_attention_backward(const ModelProblem& problem, Att
                                                 std::uint64_t rounding, const OracleWork& work) {
   const LayerShape share = problem.stack.shape.share(kind, 1);
   const auto like = [](const Matrix& x) -> Matrix { return Matrix::Zero(x.rows(), x.cols()); };
-  AttentionGradients d{{like(rows.q), like(rows.k), like(rows.v), like(rows.g), like(rows.beta), {}},
-                       std::vector<Matrix>(problem.ranks, like(rows.conv))};
+  AttentionGradients d{
+      {like(rows.q), like(rows.k), like(rows.v), like(rows.g), like(rows.beta), {}, like(rows.steps), {}},
+      std::vector<Matrix>(problem.ranks, like(rows.conv)),
+      std::vector<Matrix>(problem.ranks, like(rows.skip))};
   for_each_head(problem, kind, rows, rounding, [&](Head& head) {
     head.in.d_o = head_of(d_o, head.head, share.d_v, head.first, head.in.shape.tokens);
     std::map<std::string, Numbers> of_head = solved(head, true, work);
+    if (!head.steps.empty()) add_step_gradients(d, of_head.at("dv"), problem, head, rows.skip(0, head.head));
     const Numbers dz = solve_convolution(of_head, head.in);
     if (!dz.empty()) add_weight_gradients(d.conv, problem, head, dz);
     add_head(d.of.q, of_head.at("dq"), head.query_head, share.d_k, head.first);

@@ -18,12 +18,15 @@ using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowM
 struct AttentionRows {
   Matrix q, k, v, g, beta;
   Matrix conv;  ///< Weights [channels of q, of k, of v; taps] of the convolution.
+  /// Of Mamba-2, the factors [tokens, heads] of values behind the convolution, and D [1, heads], by
+  /// which these values are added to the output. Attention itself is not scaled then.
+  Matrix steps, skip;
 };
 
-/// The gradients of a layer's attention; those of the convolution's weights one a rank.
+/// The gradients of a layer's attention; those of the convolution's weights and of D one a rank.
 struct AttentionGradients {
   AttentionRows of;
-  std::vector<Matrix> conv;
+  std::vector<Matrix> conv, skip;
 };
 
 /// The output [all tokens, heads x d_v] of a layer's attention. A `rounding` other than 0 is the

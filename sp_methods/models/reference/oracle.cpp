@@ -136,7 +136,7 @@ ModelOracle::ModelOracle(const ModelProblem& problem, std::uint64_t rounding) : 
   for (int layer = shape.count() - 1; layer >= 0; --layer) {
     WeightGradients gradients;
     d = blocks[layer].backward(d, gradients);
-    const Attention kind = shape.layers[layer];
+    const LayerKind kind = shape.layers[layer];
     for (int rank = 0; rank < problem_.ranks; ++rank)
       sums_[layer_buffer("d_weights", layer)].push_back(in_one_run(
           shape.weights(kind), gradients, rank, problem_.stack.weight_count(kind, problem_.ranks)));

@@ -123,7 +123,7 @@ std::vector<float> input_values(const ModelProblem& problem, const std::string& 
 
 void fill_weights(const ModelProblem& problem, int layer, std::int64_t first, std::span<float> into) {
   const ModelShape& shape = problem.stack.shape;
-  const Attention kind = shape.layers[layer];
+  const LayerKind kind = shape.layers[layer];
   const auto key_of_weight = [&](const std::string& name) {
     return key_of_tensor(problem, layer_buffer(name, layer));
   };

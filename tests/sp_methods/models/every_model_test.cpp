@@ -106,7 +106,7 @@ struct HybridLayers {
 };
 
 /// Layers of hybrid models: Gated DeltaNet and gated softmax as in Qwen3-Next, Kimi's delta
-/// attention and latent keys, lightning attention and latent queries and keys.
+/// attention and latent keys, lightning attention and latent queries and keys, and Mamba-2.
 std::vector<HybridLayers> hybrid_layers() {
   const LinearLayers gdn{
       .rule = Rule::delta, .heads = 4, .qk_heads = 2, .gate = GateKind::scalar, .gate_rank = 0, .conv = 4};
@@ -116,6 +116,12 @@ std::vector<HybridLayers> hybrid_layers() {
                                .gate = GateKind::scalar,
                                .gate_rank = 0,
                                .output_gate = OutputGate::sigmoid};
+  const LinearLayers mamba{.form = LinearForm::mamba,
+                           .heads = 4,
+                           .qk_heads = 2,
+                           .gate = GateKind::scalar,
+                           .gate_rank = 0,
+                           .conv = 4};
   LinearLayers bounded = kda;
   bounded.gate_bound = 5;
   const SoftmaxLayers gated{.kv_heads = 2, .has_output_gate = true, .has_head_norms = true, .rotated = 4};
@@ -126,7 +132,18 @@ std::vector<HybridLayers> hybrid_layers() {
   return {{"gdn", gdn, gated},
           {"kda", kda, latent},
           {"lightning", lightning, turned},
-          {"bounded kda", bounded, unshared}};
+          {"bounded kda", bounded, unshared},
+          {"mamba2", mamba, {.kv_heads = 2}}};
+}
+
+/// Sets the sizes of a hybrid's layers. That of Mamba-2 has a first layer without an MLP, and MLPs
+/// without gates.
+void set_layers(ModelShape& shape, const HybridLayers& of) {
+  const bool is_mamba = of.linear.form == LinearForm::mamba;
+  shape.linear = of.linear;
+  shape.softmax = of.softmax;
+  shape.layers.front().has_mlp = !is_mamba;
+  shape.mlp_form = is_mamba ? MlpForm::squared_relu : MlpForm::swiglu;
 }
 
 /// Adds models without a backward pass, of layers enough to use the memory of others of their kind.
@@ -155,9 +172,9 @@ std::vector<Problem> problems(const std::string& executor) {
     Stack whole = stack_of(whole_sequence(), Mode::overlapped);
     add_forward(all, whole, ranks);
     whole.has_backward = false;
-    for (const auto& [label, linear, softmax] : hybrid_layers()) {
-      whole.shape.linear = linear;
-      all.push_back({std::string("forward, two layers of ") + label, whole, ranks});
+    for (const HybridLayers& layers : hybrid_layers()) {
+      set_layers(whole.shape, layers);
+      all.push_back({std::string("forward, two layers of ") + layers.label, whole, ranks});
     }
   }
   for (const SpMethod* method : sp_methods()) {
@@ -185,13 +202,12 @@ std::vector<Problem> problems(const std::string& executor) {
         other.shape.layers = {Attention::linear, Attention::softmax, Attention::linear};
         other.shape.softmax.kv_heads = 2;
         all.push_back({"hybrid", other, ranks});
-        for (const auto& [label, linear, softmax] : hybrid_layers()) {
-          other.shape.linear = linear;
-          other.shape.softmax = softmax;
-          all.push_back({std::string("hybrid of ") + label, other, ranks});
+        for (const HybridLayers& layers : hybrid_layers()) {
+          set_layers(other.shape, layers);
+          all.push_back({std::string("hybrid of ") + layers.label, other, ranks});
           Stack forward = other;
           forward.has_backward = false;
-          all.push_back({std::string("forward, hybrid of ") + label, forward, ranks});
+          all.push_back({std::string("forward, hybrid of ") + layers.label, forward, ranks});
         }
       }
   }

@@ -15,9 +15,10 @@ namespace {
 /// The kinds of layers that models of today have.
 struct Layers {
   const char* name;
-  Attention kind;
+  LayerKind kind;
   LinearLayers linear = {};
   SoftmaxLayers softmax = {};
+  MlpForm mlp_form = MlpForm::swiglu;
 };
 
 const Layers gated_linear{"GatedLinear", Attention::linear, {.heads = 2, .d_k = 3, .d_v = 4, .gate_rank = 2}};
@@ -57,6 +58,16 @@ const Layers all_layers[]{
       .gate = GateKind::scalar,
       .gate_rank = 0,
       .output_gate = OutputGate::sigmoid}},
+    {"Mamba2",
+     Attention::linear,
+     {.form = LinearForm::mamba,
+      .heads = 4,
+      .qk_heads = 2,
+      .d_k = 3,
+      .d_v = 4,
+      .gate = GateKind::scalar,
+      .gate_rank = 0,
+      .conv = 4}},
     {"DeltaNet",
      Attention::linear,
      {.rule = Rule::delta,
@@ -66,6 +77,12 @@ const Layers all_layers[]{
       .gate = GateKind::none,
       .output_gate = OutputGate::none}},
     plain_softmax,
+    {"WithoutAnMlp", {Attention::linear, false}, {.heads = 2, .d_k = 3, .d_v = 4, .gate_rank = 2}},
+    {"SquaredRelu",
+     Attention::linear,
+     {.heads = 2, .d_k = 3, .d_v = 4, .gate_rank = 2},
+     {},
+     MlpForm::squared_relu},
     {"GatedSoftmax",
      Attention::softmax,
      {},
@@ -107,6 +124,7 @@ ModelProblem small(const Layers& layers) {
   shape.mlp = 5;
   shape.linear = layers.linear;
   shape.softmax = layers.softmax;
+  shape.mlp_form = layers.mlp_form;
   shape.vocabulary = 7;
   shape.layers = {layers.kind};
   const bool is_linear = layers.kind == Attention::linear;

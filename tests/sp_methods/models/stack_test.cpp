@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include "collectives/executors/nccl/plan.hpp"
 #include "collectives/schedule/check.hpp"
 #include "sp_methods/models/kernels/gates.hpp"
+#include "sp_methods/models/kernels/state_space.hpp"
 
 namespace baton {
 namespace {
@@ -172,6 +174,59 @@ TEST(Stack, SlopesOfLightningAttentionAreThoseOfALiBiAndBecomeFlatterFromLayerTo
   EXPECT_NEAR(factors[1], 0.5, 2e-5);
   EXPECT_NEAR(factors[2], 0, 2e-5);
   EXPECT_GT(factors[2], 0) << "the last layer's state fades too";
+}
+
+Stack mamba(const char* method) {
+  Stack mamba = stack(2);
+  mamba.linear = &find_method(method);
+  mamba.shape.linear = {.form = LinearForm::mamba,
+                        .heads = 4,
+                        .qk_heads = 2,
+                        .gate = GateKind::scalar,
+                        .gate_rank = 0,
+                        .conv = 4};
+  return mamba;
+}
+
+TEST(Stack, StepsOfMamba2ScaleValuesAndDAddsThemToTheOutput) {
+  // softplus of log(e - 1) is 1, and of log(e^2 - 1) it is 2.
+  const float one = std::log(std::expm1(1.0F)), two = std::log(std::expm1(2.0F));
+  const StepRows p{.tokens = 1, .heads = 2, .width = 2, .factor = 3};
+  std::vector<float> x{1, 2, 3, 4}, z{one, two - 5}, bias{0, 5}, v(4), skip{10, 100}, o{1, 1, 1, 1};
+  kernel_of<ScaleHeads>(p).body({.writes = {v}, .reads = {x, z, bias, {}}});
+  const std::vector<float> stepped{3, 6, 18, 24};
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(v[i], stepped[i], 1e-5) << i;
+  kernel_of<ScaleHeads>(p).body({.writes = {o}, .reads = {x, {}, skip, o}});
+  EXPECT_EQ(o, (std::vector<float>{31, 61, 901, 1201}));
+  std::vector<float> d_v{1, 1, 0, 2}, d_o{1, 0, 1, 0}, d_x(4), d_delta(2), d_skip(2);
+  kernel_of<StepGradients>(p).body({.writes = {d_x, d_delta, d_skip}, .reads = {x, z, bias, skip, d_v, d_o}});
+  const std::vector<float> of_x{13, 3, 100, 12};
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(d_x[i], of_x[i], 1e-4) << i;
+  EXPECT_EQ(d_delta, (std::vector<float>{9, 24}));
+  EXPECT_EQ(d_skip, (std::vector<float>{1, 3}));
+}
+
+TEST(Stack, BlocksOfMamba2ExchangeRowsBesideTheirMethod) {
+  EXPECT_FALSE(unsupported(mamba("ulysses"), 2)) << "whose gradients of the convolution are not its own";
+  EXPECT_FALSE(unsupported(mamba("lasp1_as_released"), 3));
+  EXPECT_EQ(claimed_bytes(mamba("zeco"), {.ranks = 2}), std::nullopt);
+  Stack forward = mamba("zeco");
+  forward.has_backward = false;
+  std::int64_t sent = 0;
+  const Schedule schedule = build(forward, 0, 2);
+  for (const Step& step : schedule.steps())
+    if (step.verb == Verb::send) sent += step.reads[0].count;
+  const LinearLayers& of = forward.shape.linear;
+  const std::int64_t halo = 3 * (2 * of.qk_heads * of.d_k + of.heads * of.d_v);
+  EXPECT_EQ(sent, 2 * (halo + of.heads * of.d_k * of.d_v));
+}
+
+TEST(Stack, NormsOfGroupsDivideEachByItsOwnRoot) {
+  std::vector<float> x{3, 4, 0.3F, 0.4F}, weight{1, 2, 10, 20}, y(4);
+  kernel_of<RmsNorm>({.count = 1, .width = 4, .groups = 2}).body({.writes = {y}, .reads = {x, weight}});
+  const float root = std::sqrt(12.5F);
+  const std::vector<float> right{3 / root, 8 / root, 30 / root, 80 / root};
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(y[i], right[i], 1e-5) << i;
 }
 
 TEST(ModelShape, CountsWeightsAndFlops) {

@@ -15,10 +15,12 @@ __device__ std::int64_t own_pack() { return std::int64_t{blockIdx.x} * threads +
 __global__ void swiglu_kernel(Bf16* m, const Bf16* gate, const Bf16* up, std::int64_t packs) {
   const std::int64_t i = own_pack();
   if (i >= packs) return;
-  Eight a = load(gate, i);
+  Eight a = gate == nullptr ? Eight{} : load(gate, i);
   const Eight b = up == nullptr ? Eight{} : load(up, i);
 #pragma unroll
-  for (int n = 0; n < pack; ++n) a.x[n] *= sigmoid(a.x[n]) * (up == nullptr ? 1 : b.x[n]);
+  for (int n = 0; n < pack; ++n)
+    a.x[n] = gate == nullptr ? fmaxf(b.x[n], 0) * fmaxf(b.x[n], 0)
+                             : a.x[n] * sigmoid(a.x[n]) * (up == nullptr ? 1 : b.x[n]);
   store(m, i, a);
 }
 
@@ -26,15 +28,16 @@ __global__ void swiglu_gradients_kernel(Bf16* d_gate, Bf16* d_up, const Bf16* ga
                                         const Bf16* d_m, std::int64_t packs) {
   const std::int64_t i = own_pack();
   if (i >= packs) return;
-  const Eight a = load(gate, i), b = up == nullptr ? Eight{} : load(up, i), d = load(d_m, i);
+  const Eight a = gate == nullptr ? Eight{} : load(gate, i), b = up == nullptr ? Eight{} : load(up, i),
+              d = load(d_m, i);
   Eight of_gate, of_up;
 #pragma unroll
   for (int n = 0; n < pack; ++n) {
     const float open = sigmoid(a.x[n]);
     of_gate.x[n] = d.x[n] * (up == nullptr ? 1 : b.x[n]) * open * (1 + a.x[n] * (1 - open));
-    of_up.x[n] = d.x[n] * a.x[n] * open;
+    of_up.x[n] = d.x[n] * (gate == nullptr ? 2 * fmaxf(b.x[n], 0) : a.x[n] * open);
   }
-  store(d_gate, i, of_gate);
+  if (d_gate != nullptr) store(d_gate, i, of_gate);
   if (d_up != nullptr) store(d_up, i, of_up);
 }
 

@@ -15,9 +15,6 @@
 namespace baton {
 namespace {
 
-/// log(1 + t) of t in (0, 1], to bf16's precision.
-__device__ float log_of_one_and(float t) { return t < 1e-3F ? t : __logf(1 + t); }
-
 /// 1 - e^x of x <= 0, to bf16's precision: near zero by its series.
 __device__ float one_less_exp(float x) {
   return x > -0.05F ? -x * (1 + x * (0.5F + x * (1.0F / 6))) : 1 - __expf(x);
@@ -68,12 +65,9 @@ struct GateLogGradients {
   }
 };
 
-/// log(1 + e^z).
-__device__ float softplus(float z) { return fmaxf(z, 0) + log_of_one_and(__expf(-fabsf(z))); }
-
 /// Decay gates, or with d_g the gradients of their projection.
 struct Decays {
-  const Bf16 *z, *bias, *rate, *d_g;  // d_g is null forward
+  const Bf16 *z, *bias, *rate, *d_g, *d_delta;  // d_g is null forward, d_delta may be
   Bf16* into;
   int group;
   float bound;  // or 0
@@ -93,12 +87,13 @@ struct Decays {
       if (!there || !lane.has(i)) continue;
       Eight e = load(z, lane.place(i));
       const Eight b = load(bias, lane.column(i));
-      const Eight d = d_g == nullptr ? Eight{} : load(d_g, lane.place(i));
+      const Eight d = d_g == nullptr ? Eight{} : load(d_g, lane.place(i)),
+                  of_delta = d_delta == nullptr ? Eight{} : load(d_delta, lane.place(i));
 #pragma unroll
       for (int n = 0; n < pack; ++n) {
         const float speed = __expf(__bfloat162float(rate[(lane.column(i) * pack + n) / group]));
         const float at = e.x[n] + b.x[n];
-        e.x[n] = d_g == nullptr ? gate(speed, at) : d.x[n] * slope(speed, at);
+        e.x[n] = d_g == nullptr ? gate(speed, at) : d.x[n] * slope(speed, at) + of_delta.x[n] * sigmoid(at);
         if (d_g != nullptr) sums[i].x[n] += e.x[n];
       }
       store(into, lane.place(i), e);
@@ -129,22 +124,16 @@ struct Slopes {
 __global__ void __launch_bounds__(row_threads)
     rate_kernel(float* d_rate, const Bf16* z, const Bf16* bias, const Bf16* rate, const Bf16* d_g,
                 std::int64_t count, int heads, int group, float bound) {
-  __shared__ float sums[row_threads];
-  const int head = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
+  const int head = static_cast<int>(blockIdx.x);
   const float speed = __expf(__bfloat162float(rate[head]));
   float sum = 0;
-  for (std::int64_t i = thread; i < count * group; i += row_threads) {
+  for (std::int64_t i = threadIdx.x; i < count * group; i += row_threads) {
     const std::int64_t c = i % group, at = (i / group * heads + head) * group + c;
     const float row = __bfloat162float(z[at]) + __bfloat162float(bias[head * group + c]);
     const float open = sigmoid(speed * row);
     sum += __bfloat162float(d_g[at]) * (bound > 0 ? bound * open * (1 - open) * row : softplus(row));
   }
-  sums[thread] = sum;
-  for (int apart = row_threads / 2; apart > 0; apart /= 2) {
-    __syncthreads();
-    if (thread < apart) sums[thread] += sums[thread + apart];
-  }
-  if (thread == 0) d_rate[head] = -speed * sums[0];
+  store_block_sum(d_rate + head, -speed * sum);
 }
 
 /// y = x (.) sigmoid(x's gate), or y = sigmoid(x) without a gate.
@@ -223,7 +212,8 @@ cudaError_t log_gate_gradients(cudaStream_t stream, const LogGateGradients::Oper
 }
 
 cudaError_t decay_gates(cudaStream_t stream, const DecayGates::Operands<OnDevice>& x, const GateRows& p) {
-  return run_rows(stream, Decays{x.z, x.bias, x.rate, nullptr, x.g, static_cast<int>(p.group), p.bound},
+  return run_rows(stream,
+                  Decays{x.z, x.bias, x.rate, nullptr, nullptr, x.g, static_cast<int>(p.group), p.bound},
                   p.rows(), nullptr);
 }
 
@@ -233,7 +223,8 @@ cudaError_t decay_gate_gradients(cudaStream_t stream, const DecayGateGradients::
   rate_kernel<<<static_cast<unsigned>(heads), row_threads, 0, stream>>>(x.d_rate, x.z, x.bias, x.rate, x.d_g,
                                                                         p.count, heads, group, p.bound);
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
-  return run_rows(stream, Decays{x.z, x.bias, x.rate, x.d_g, x.d_z, group, p.bound}, p.rows(), x.d_bias);
+  return run_rows(stream, Decays{x.z, x.bias, x.rate, x.d_g, x.d_delta, x.d_z, group, p.bound}, p.rows(),
+                  x.d_bias);
 }
 
 cudaError_t fixed_gates(cudaStream_t stream, const FixedGates::Operands<OnDevice>& x, const Rows& p) {

@@ -4,6 +4,7 @@
 //   rms_norm              y = w (.) x r,  r = 1 / sqrt(mean(x^2) + epsilon)
 //   its gradients         d = w (.) d_y;  d_x = r (d - x r^2 mean(d (.) x)) [+ d_residual]
 //                         d_w += d_y (.) x r
+//   of rows in groups     each group of columns likewise, one kernel after the other
 //   gated_norm            y = w (.) o r (.) silu(u), and its gradients by the same rule
 #include "sp_methods/models/kernels/device/rows.cuh"
 
@@ -123,15 +124,31 @@ struct NormGradients {
   }
 };
 
+/// Calls body(first column, rows of the part) for each part of the rows of `p`.
+template <class Body>
+cudaError_t for_each_part(const Rows& p, const Body& body) {
+  Rows part = p;
+  part.width = p.part();
+  for (std::int64_t at = 0; at < p.width; at += part.width)
+    if (const cudaError_t error = body(at, part); error != cudaSuccess) return error;
+  return cudaSuccess;
+}
+
 cudaError_t norm(cudaStream_t stream, const RmsNorm::Operands<OnDevice>& x, const Rows& p) {
-  return run_rows(stream, Norm{x.x, x.weight, nullptr, x.y, p.constant}, p, nullptr);
+  return for_each_part(p, [&](std::int64_t at, const Rows& part) {
+    return run_rows(stream, Norm{x.x + at, x.weight + at, nullptr, x.y + at, p.constant}, part, nullptr);
+  });
 }
 
 cudaError_t norm_gradients(cudaStream_t stream, const RmsNormGradients::Operands<OnDevice>& x,
                            const Rows& p) {
-  return run_rows(stream,
-                  NormGradients{x.x, x.weight, nullptr, x.d_y, x.d_residual, x.d_x, nullptr, p.constant}, p,
-                  x.d_weight);
+  return for_each_part(p, [&](std::int64_t at, const Rows& part) {
+    const Bf16* residual = x.d_residual == nullptr ? nullptr : x.d_residual + at;
+    return run_rows(stream,
+                    NormGradients{x.x + at, x.weight + at, nullptr, x.d_y + at, residual, x.d_x + at, nullptr,
+                                  p.constant},
+                    part, x.d_weight + at);
+  });
 }
 
 cudaError_t gated_norm(cudaStream_t stream, const GatedNorm::Operands<OnDevice>& x, const Rows& p) {
@@ -144,7 +161,7 @@ cudaError_t gated_norm_gradients(cudaStream_t stream, const GatedNormGradients::
                   p, x.d_weight);
 }
 
-Refusal refused(const Rows& p) { return unless_packed(p.width); }
+Refusal refused(const Rows& p) { return unless_packed(p.part()); }
 
 const RegisteredCudaKernel registered[]{
     model_body<RmsNorm>(norm, refused),

@@ -17,6 +17,12 @@ namespace baton {
 
 inline constexpr int row_threads = 256;
 
+/// log(1 + t) of t in (0, 1], to bf16's precision.
+__device__ inline float log_of_one_and(float t) { return t < 1e-3F ? t : __logf(1 + t); }
+
+/// log(1 + e^z).
+__device__ inline float softplus(float z) { return fmaxf(z, 0) + log_of_one_and(__expf(-fabsf(z))); }
+
 /// One thread's part of a row.
 template <int lanes, int most>
 struct RowLane {
@@ -75,18 +81,31 @@ __device__ void store_block_sums(float* into, const Eight (&sums)[most], int pac
     store(into + std::int64_t{blockIdx.x} * packs * pack, at, load(total, at));
 }
 
-/// Runs the operation on all rows. `Operation` has `void operator()(const RowLane<..>&, Eight
-/// (&sums)[most], bool there)`, called by all threads of a block together.
+/// Stores the sum of what the threads of a block have, in an order that does not change.
+__device__ inline void store_block_sum(float* into, float part) {
+  __shared__ float sums[row_threads];
+  const int thread = static_cast<int>(threadIdx.x);
+  sums[thread] = part;
+  for (int apart = row_threads / 2; apart > 0; apart /= 2) {
+    __syncthreads();
+    if (thread < apart) sums[thread] += sums[thread + apart];
+  }
+  if (thread == 0) *into = sums[0];
+}
+
+/// Runs the operation on all rows, `apart` times their width one from the next. `Operation` has
+/// `void operator()(const RowLane<..>&, Eight (&sums)[most], bool there)`, called by all threads of
+/// a block together.
 template <class Operation, int lanes, int most>
 __global__ void __launch_bounds__(row_threads)
-    row_kernel(Operation operation, std::int64_t count, int packs, float* partial) {
+    row_kernel(Operation operation, std::int64_t count, int packs, std::int64_t apart, float* partial) {
   constexpr int groups = row_threads / lanes;
   Eight sums[most] = {};
   int turn = 0;
   for (std::int64_t of_block = std::int64_t{blockIdx.x} * groups; of_block < count;
        of_block += std::int64_t{gridDim.x} * groups, ++turn) {
     const std::int64_t row = of_block + threadIdx.x / lanes;
-    operation(RowLane<lanes, most>{packs, row < count ? row : 0, turn}, sums, row < count);
+    operation(RowLane<lanes, most>{packs, row < count ? row * apart : 0, turn}, sums, row < count);
   }
   if (partial != nullptr) store_block_sums<lanes, most>(partial, sums, packs);
 }
@@ -127,15 +146,16 @@ cudaError_t launch_rows(cudaStream_t stream, const Operation& operation, const R
   const auto kernel = row_kernel<Operation, lanes, most>;
   const auto blocks = static_cast<int>(
       std::min<std::int64_t>((p.count + groups - 1) / groups, resident_blocks(kernel, shared)));
-  kernel<<<blocks, row_threads, shared, stream>>>(operation, p.count, packs, partial);
+  kernel<<<blocks, row_threads, shared, stream>>>(operation, p.count, packs, p.groups, partial);
   if (partial != nullptr)
     add_up_blocks_kernel<<<static_cast<unsigned>((p.width + 31) / 32), 256, 0, stream>>>(
         column_sums, partial, static_cast<int>(p.width), blocks);
   return cudaGetLastError();
 }
 
-/// Enqueues an operation on rows of a width that `unless_packed` takes. `column_sums` [width],
-/// unless it is null, gets the sums of columns that the operation adds up.
+/// Enqueues an operation on rows of a width that `unless_packed` takes, each the first of
+/// `p.groups` ones that lie side by side. `column_sums` [width], unless it is null, gets the sums
+/// of columns that the operation adds up.
 template <class Operation>
 cudaError_t run_rows(cudaStream_t stream, const Operation& operation, const Rows& p, float* column_sums) {
   const std::int64_t packs = p.width / pack;

@@ -34,26 +34,23 @@ void stay_on_this_thread() {
 }  // namespace
 
 void RmsNorm::on_host(const Operands<OnHost>& x, const Rows& p) {
-  const RowIn weight(x.weight, p.width);
-  for (std::int64_t i = 0; i < p.count; ++i) {
-    const RowIn row(x.x + i * p.width, p.width);
-    RowOut(x.y + i * p.width, p.width) = row * weight * inverse_rms(row, p.constant);
+  for (std::int64_t i = 0; i < p.count * p.groups; ++i) {
+    const RowIn row(x.x + i * p.part(), p.part()), weight(x.weight + i % p.groups * p.part(), p.part());
+    RowOut(x.y + i * p.part(), p.part()) = row * weight * inverse_rms(row, p.constant);
   }
 }
 
 void RmsNormGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
-  const RowIn weight(x.weight, p.width);
-  RowOut d_weight(x.d_weight, p.width);
-  d_weight.setZero();
-  for (std::int64_t i = 0; i < p.count; ++i) {
-    const std::int64_t at = i * p.width;
-    const RowIn row(x.x + at, p.width), d_y(x.d_y + at, p.width);
+  RowOut(x.d_weight, p.width).setZero();
+  for (std::int64_t i = 0; i < p.count * p.groups; ++i) {
+    const std::int64_t width = p.part(), at = i * width, of_weight = i % p.groups * width;
+    const RowIn row(x.x + at, width), d_y(x.d_y + at, width), weight(x.weight + of_weight, width);
     const float scale = inverse_rms(row, p.constant);
-    d_weight += d_y * row * scale;
-    RowOut d_x(x.d_x + at, p.width);
+    RowOut(x.d_weight + of_weight, width) += d_y * row * scale;
+    RowOut d_x(x.d_x + at, width);
     const HostRow gradient = norm_gradient(row, d_y * weight, scale);
     d_x = gradient;
-    if (x.d_residual != nullptr) d_x += RowIn(x.d_residual + at, p.width);
+    if (x.d_residual != nullptr) d_x += RowIn(x.d_residual + at, width);
   }
 }
 
@@ -83,6 +80,10 @@ void GatedNormGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
 
 void SwiGlu::on_host(const Operands<OnHost>& x, const Rows& p) {
   for (std::int64_t i = 0; i < p.count; ++i) {
+    if (x.gate == nullptr) {
+      RowOut(x.m + i * p.width, p.width) = RowIn(x.up + i * p.width, p.width).max(0.0F).square();
+      continue;
+    }
     const RowIn gate(x.gate + i * p.width, p.width);
     RowOut m(x.m + i * p.width, p.width);
     m = gate * sigmoid(gate);
@@ -93,7 +94,12 @@ void SwiGlu::on_host(const Operands<OnHost>& x, const Rows& p) {
 void SwiGluGradients::on_host(const Operands<OnHost>& x, const Rows& p) {
   for (std::int64_t i = 0; i < p.count; ++i) {
     const std::int64_t at = i * p.width;
-    const RowIn gate(x.gate + at, p.width), d_m(x.d_m + at, p.width);
+    const RowIn d_m(x.d_m + at, p.width);
+    if (x.gate == nullptr) {
+      RowOut(x.d_up + at, p.width) = 2 * d_m * RowIn(x.up + at, p.width).max(0.0F);
+      continue;
+    }
+    const RowIn gate(x.gate + at, p.width);
     const HostRow open = sigmoid(gate);
     RowOut d_gate(x.d_gate + at, p.width);
     d_gate = d_m * open * (1 + gate * (1 - open));

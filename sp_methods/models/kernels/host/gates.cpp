@@ -6,12 +6,6 @@
 #include "sp_methods/models/kernels/host/rows.hpp"
 
 namespace baton {
-namespace {
-
-/// log(1 + e^z), which overflows nowhere.
-HostRow softplus(const HostRow& z) { return z.max(0.0F) + (-z.abs()).exp().log1p(); }
-
-}  // namespace
 
 void LogGates::on_host(const Operands<OnHost>& x, const Rows& p) {
   const RowIn bias(x.bias, p.width);
@@ -55,6 +49,7 @@ void DecayGateGradients::on_host(const Operands<OnHost>& x, const GateRows& p) {
     const HostRow open = sigmoid(z * (p.bound > 0 ? speed : 1));
     HostRow d_z = -speed * d_g * open;
     if (p.bound > 0) d_z *= p.bound * (1 - open);
+    if (x.d_delta != nullptr) d_z += open * RowIn(x.d_delta + at, p.group);
     RowOut(x.d_z + at, p.group) = d_z;
     RowOut(x.d_bias + head * p.group, p.group) += d_z;
     x.d_rate[head] += p.bound > 0 ? (d_z * z).sum() : -speed * (d_g * softplus(z)).sum();

@@ -15,4 +15,7 @@ HostRow sigmoid(const Eigen::ArrayBase<Numbers>& x) {
   return 1 / (1 + (-x).exp());
 }
 
+/// log(1 + e^z), which overflows nowhere.
+inline HostRow softplus(const HostRow& z) { return z.max(0.0F) + (-z.abs()).exp().log1p(); }
+
 }  // namespace baton

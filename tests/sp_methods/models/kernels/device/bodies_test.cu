@@ -124,15 +124,32 @@ TEST_F(Gates, DecayByARateOfEachHead) {
         const std::string words = std::to_string(count) + " rows of gates, " + std::to_string(group) +
                                   " a head, bound " + std::to_string(bound);
         expect_right(decay_gates_step(p), words);
-        const DeviceStep gradients = decay_gate_gradients_step(p);
+        const DeviceStep gradients = decay_gate_gradients_step(p, bound == 0 && group == 1);
         expect_right(gradients, words);
         expect_same_again(gradients);
       }
 }
 
-TEST_F(Gates, SiluIsSwiGluWithoutASecondOperand) {
+TEST_F(Gates, StepsOfMamba2AreThoseOfTheHost) {
+  for (const StepRows& p : {StepRows{37, 8, 64, 11.3F, Dtype::bf16}, {1000, 3, 128, 1, Dtype::bf16}}) {
+    for (const DeviceStep& step :
+         {scale_heads_step(p, true), scale_heads_step(p, false), step_gradients_step(p)}) {
+      expect_right(step, step.kernel().name);
+      expect_same_again(step);
+    }
+  }
+  EXPECT_TRUE(scale_heads_step({1, 2, 12, 1, Dtype::bf16}, true).unsupported());
+}
+
+TEST_F(Gates, NormsOfGroupsAreThoseOfTheHost) {
   for (const bool is_gradient : {false, true})
-    expect_right(silu_step(37, 200, is_gradient), is_gradient ? "gradient" : "silu");
+    expect_right(group_norm_step({37, 4096, 1e-5F, Dtype::bf16, 8}, is_gradient), "in groups");
+}
+
+TEST_F(Gates, SwiGluOfOneOperandIsSiluOrTheSquareOfRelu) {
+  for (const bool is_silu : {false, true})
+    for (const bool is_gradient : {false, true})
+      expect_right(one_operand_step(37, 200, is_silu, is_gradient), is_gradient ? "gradient" : "forward");
 }
 
 TEST_F(Gates, KeysAreJoinedAndTheirGradientsCut) {

@@ -13,6 +13,20 @@
 namespace baton::test {
 namespace {
 
+/// Adds a hybrid of Mamba-2 with the other choices of `stack`.
+void add_mamba(RecordedSteps& steps, Stack stack) {
+  stack.shape.linear = {.form = LinearForm::mamba,
+                        .heads = 8,
+                        .qk_heads = 2,
+                        .d_k = 128,
+                        .d_v = 64,
+                        .gate = GateKind::scalar,
+                        .gate_rank = 0,
+                        .conv = 4};
+  stack.shape.mlp_form = MlpForm::squared_relu;
+  steps.add(build(stack, 1, 2), "a hybrid of mamba2", "a hybrid of mamba2");
+}
+
 /// Adds hybrids of the delta rule's layers and of softmax layers with all that these may have.
 void add_hybrids(RecordedSteps& steps) {
   for (const OutputGate output : {OutputGate::silu, OutputGate::sigmoid}) {
@@ -55,6 +69,7 @@ void add_hybrids(RecordedSteps& steps) {
                            .kv_rank = 64,
                            .shared_k = 64};
     steps.add(build(stack, 1, 2), "a hybrid of lightning", "a hybrid of lightning");
+    add_mamba(steps, stack);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "sp_methods/models/kernels/embedding_loss_adamw.hpp"
 #include "sp_methods/models/kernels/gates.hpp"
 #include "sp_methods/models/kernels/key_parts.hpp"
+#include "sp_methods/models/kernels/state_space.hpp"
 #include "tests/sp_methods/kernels/device/step.cuh"
 
 namespace baton {
@@ -57,10 +58,13 @@ DeviceStep row_step(std::int64_t count, std::int64_t width) {
   if constexpr (std::is_same_v<Contract, SwiGluGradients>) return {kernel, {all, all}, {all, all, all}};
 }
 
-/// SwiGLU without its second operand: silu, or its gradient.
-inline DeviceStep silu_step(std::int64_t count, std::int64_t width, bool is_gradient) {
+/// SwiGLU without its second operand, silu, or without its first one, the square of relu; or the
+/// gradient.
+inline DeviceStep one_operand_step(std::int64_t count, std::int64_t width, bool is_silu, bool is_gradient) {
   const Rows p{count, width, 0, Dtype::bf16};
   const StepOperand all{count * width}, none{};
+  if (!is_silu && is_gradient) return {kernel_of<SwiGluGradients>(p), {none, all}, {none, all, all}};
+  if (!is_silu) return {kernel_of<SwiGlu>(p), {all}, {none, all}};
   if (is_gradient) return {kernel_of<SwiGluGradients>(p), {all, none}, {all, none, all}};
   return {kernel_of<SwiGlu>(p), {all}, {all, none}};
 }
@@ -70,11 +74,31 @@ inline DeviceStep decay_gates_step(const GateRows& p) {
   return {kernel_of<DecayGates>(p), {all}, {all, bias, rate}};
 }
 
-inline DeviceStep decay_gate_gradients_step(const GateRows& p) {
+inline DeviceStep decay_gate_gradients_step(const GateRows& p, bool has_steps) {
   const StepOperand all{p.count * p.width()}, bias{p.width()}, rate{p.heads};
   return {kernel_of<DecayGateGradients>(p),
           {all, {p.width(), Dtype::f32}, {p.heads, Dtype::f32}},
-          {all, bias, rate, all}};
+          {all, bias, rate, all, has_steps ? all : StepOperand{}}};
+}
+
+/// Rows times their steps, or times numbers that are added in place.
+inline DeviceStep scale_heads_step(const StepRows& p, bool has_steps) {
+  const StepOperand all{p.tokens * p.heads * p.width}, z{p.tokens * p.heads}, number{p.heads}, none{};
+  if (has_steps) return {kernel_of<ScaleHeads>(p), {all}, {all, z, number, none}};
+  return {kernel_of<ScaleHeads>(p), {all}, {all, none, number, {all.count, Dtype::bf16, all.of, 0}}};
+}
+
+inline DeviceStep step_gradients_step(const StepRows& p) {
+  const StepOperand all{p.tokens * p.heads * p.width}, z{p.tokens * p.heads}, of_heads{p.heads};
+  return {
+      kernel_of<StepGradients>(p), {all, z, {p.heads, Dtype::f32}}, {all, z, of_heads, of_heads, all, all}};
+}
+
+/// RMSNorm of rows in groups, or its gradients.
+inline DeviceStep group_norm_step(const Rows& p, bool is_gradient) {
+  const StepOperand all{p.count * p.width}, weight = norm_weight(p.width), sums{p.width, Dtype::f32};
+  if (is_gradient) return {kernel_of<RmsNormGradients>(p), {all, sums}, {all, weight, all, {}}};
+  return {kernel_of<RmsNorm>(p), {all}, {all, weight}};
 }
 
 inline DeviceStep rotate_step(const Rotation& p) {
