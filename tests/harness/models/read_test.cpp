@@ -57,7 +57,7 @@ TEST(ReadModel, TakesAllThatAFileSays) {
   const File file(valid().dump());
   const ModelShape shape = read_model(file.path());
   EXPECT_EQ(shape.name, "small");
-  EXPECT_EQ(shape.layers, (std::vector{Attention::linear, Attention::softmax, Attention::linear}));
+  EXPECT_EQ(shape.layers, (std::vector<LayerKind>{Attention::linear, Attention::softmax, Attention::linear}));
   EXPECT_EQ(shape.softmax.kv_heads, 1);
   EXPECT_EQ(shape.linear.d_v, 6);
   EXPECT_EQ(shape.linear.output_gate, OutputGate::none);
@@ -87,7 +87,7 @@ TEST(ReadModel, NamesTheFileTheKeyAndWhatIsExpected) {
   EXPECT_THAT(refusal_with("/heads", 2.5), HasSubstr("heads: expected a whole number"));
   EXPECT_THAT(refusal_with("/gate", "both"), HasSubstr("gate: expected one of vector, none"));
   EXPECT_THAT(refusal_with("/layers", {"linear", "mamba"}),
-              HasSubstr("layers[1]: expected one of linear, softmax"));
+              HasSubstr("layers[1]: expected one of linear, softmax, linear_alone, softmax_alone"));
   EXPECT_THAT(refusal_with("/layers", Json::array()), HasSubstr("layers: expected an array of 1 to 1024"));
   EXPECT_THAT(refusal_with("/kv_heads", 3), HasSubstr("kv_heads: expected a divisor of 2 heads, found 3"));
   EXPECT_THAT(refusal_with("/output_gate", 1), HasSubstr("output_gate: expected true or false, found 1"));
@@ -201,6 +201,40 @@ TEST(ReadModel, TakesLightningAttention) {
   EXPECT_EQ(read_model(lightning.path()).linear.gate, GateKind::scalar);
 }
 
+TEST(ReadModel, TakesMamba2) {
+  Json json = hybrid();
+  json["linear"]["attention"] = "mamba2";
+  const File mamba(json.dump());
+  EXPECT_EQ(read_model(mamba.path()).linear, (LinearLayers{.form = LinearForm::mamba,
+                                                           .heads = 4,
+                                                           .qk_heads = 2,
+                                                           .d_k = 4,
+                                                           .d_v = 6,
+                                                           .gate = GateKind::scalar,
+                                                           .gate_rank = 0,
+                                                           .conv = 4}));
+  json["linear"]["output_gate"] = "sigmoid";
+  EXPECT_THAT(refusal(json), HasSubstr("linear.attention: mamba2 has conv, an output_gate by silu"));
+  json["linear"]["output_gate"] = "silu";
+  json["linear"].erase("conv");
+  EXPECT_THAT(refusal(json), HasSubstr("linear.attention: mamba2 has conv, an output_gate by silu"));
+}
+
+TEST(ReadModel, TakesLayersWithoutAnMlpAndOneWithoutAGate) {
+  Json json = hybrid();
+  json["layers"] = {"linear_alone", "softmax"};
+  json["count"] = 3;
+  json["mlp_form"] = "squared_relu";
+  EXPECT_THAT(refusal(json), HasSubstr("sources.mlp_form: missing"));
+  json["sources"]["mlp_form"] = "a test";
+  const File file(json.dump());
+  const ModelShape shape = read_model(file.path());
+  const LayerKind alone(Attention::linear, false);
+  EXPECT_EQ(shape.layers, (std::vector<LayerKind>{alone, Attention::softmax, alone}));
+  EXPECT_EQ(shape.mlp_form, MlpForm::squared_relu);
+  EXPECT_EQ(shape.parameters(Attention::linear) - shape.parameters(alone), shape.width * (2 * shape.mlp + 1));
+}
+
 TEST(ReadModel, TakesLatentKeys) {
   Json json = hybrid();
   json["softmax"] = {{"heads", 4}, {"d_k", 6}, {"d_v", 8}, {"q_rank", 9}, {"kv_rank", 10}, {"shared_k", 2}};
@@ -218,10 +252,11 @@ TEST(ReadModel, TakesLatentKeys) {
 }
 
 TEST(ReadModel, KnowsTheModelsOfThisProject) {
-  EXPECT_THAT(model_names(),
-              testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "glm-5.3-flash", "kimi-linear-48b-a3b",
-                                   "linear-llama3-1b", "minimax-text-01", "qwen3-next-80b-a3b", "qwen3.5-27b",
-                                   "qwen3.5-9b", "zeco-1b", "zeco-1b-h128"));
+  EXPECT_THAT(
+      model_names(),
+      testing::ElementsAre("tiny", "gla-1b", "gla-1b-h16", "glm-5.3-flash", "kimi-linear-48b-a3b",
+                           "linear-llama3-1b", "minimax-text-01", "nemotron-3-nano-30b-a3b",
+                           "qwen3-next-80b-a3b", "qwen3.5-27b", "qwen3.5-9b", "zeco-1b", "zeco-1b-h128"));
   // flash-linear-attention's GLA-1B: 51.4 million weights a layer.
   EXPECT_NEAR(static_cast<double>(find_model("gla-1b").parameters(Attention::linear)), 51.4e6, 0.1e6);
   const ModelShape qwen = find_model("qwen3.5-9b");
@@ -243,6 +278,12 @@ TEST(ReadModel, KnowsTheModelsOfThisProject) {
   EXPECT_EQ(glm.linear.gate_bound, 5);
   // 18 billion active weights.
   EXPECT_NEAR(static_cast<double>(glm.parameters(true)), 18e9, 1e9);
+  const ModelShape nemotron = find_model("nemotron-3-nano-30b-a3b");
+  EXPECT_EQ(nemotron.softmax_layers(), 6);
+  EXPECT_EQ(std::count(nemotron.layers.begin(), nemotron.layers.end(), LayerKind(Attention::linear, false)),
+            6);
+  // 3.6 billion active weights, with embedding and head (arXiv 2512.20848).
+  EXPECT_NEAR(static_cast<double>(nemotron.parameters(true)), 3.6e9, 0.1e9);
   for (const std::string& name : model_names()) EXPECT_EQ(find_model(name).name, name);
   EXPECT_EQ(find_model("models/gla-1b.json").name, "gla-1b");  // the path of earlier versions
 }
