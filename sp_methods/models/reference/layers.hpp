@@ -57,7 +57,8 @@ class ReferenceBlock {
   Matrix mlp_backward(const Matrix& d_out, WeightGradients& gradients) const;
   Matrix through_norm(const std::string& name, const Matrix& from, std::int64_t group, const Matrix& d,
                       WeightGradients& gradients) const;
-  /// The columns of the attention's output that are normed together: in Mamba-2 those of a head of q.
+  /// The columns of the attention's output that are normed together: in Mamba-2 those of the heads
+  /// that share one of q.
   std::int64_t normed_width() const {
     const ModelShape& shape = problem_.stack.shape;
     const auto all = w("output_norm").cols();
