@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's context_parallel, and its attention on one GPU, by cuDNN and by its flash kernel:
 
-    python3 torch_context_parallel.py --executor nccl --ranks 2 --tokens 8K
+    torchrun --standalone --nproc-per-node 2 torch_context_parallel.py --executor nccl --tokens 8K
 """
 
+import contextlib
 import os
 
 import torch
@@ -19,10 +20,7 @@ def declare(name, backend):
     def run(layer):
         q, k, v = (x.transpose(0, 1)[None] for x in (layer.q, layer.k, layer.v))
         with sdpa_kernel(backend):
-            if layer.ranks == 1:
-                return functional.scaled_dot_product_attention(q, k, v, is_causal=True)[0].transpose(0, 1)
-            with context_parallel(dist.device_mesh.init_device_mesh("cuda", (layer.ranks,))):
-                return functional.scaled_dot_product_attention(q, k, v, is_causal=True)[0].transpose(0, 1)
+            return functional.scaled_dot_product_attention(q, k, v, is_causal=True)[0].transpose(0, 1)
     baton.method(f"context_parallel_{name}", attention="softmax", backward="autograd", layout="zigzag", deterministic=False,
                  summary=f"PyTorch's context_parallel by {name}")(run)
 
@@ -30,7 +28,13 @@ def declare(name, backend):
 declare("cudnn", SDPBackend.CUDNN_ATTENTION)
 declare("flash", SDPBackend.FLASH_ATTENTION)
 baton.start_ranks()
-if int(os.environ.get("WORLD_SIZE", 1)) > 1:
-    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-    dist.init_process_group("nccl")
-baton.main()
+ranks = int(os.environ.get("WORLD_SIZE", 1))
+with contextlib.ExitStack() as stack:
+    if ranks > 1:
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl")
+        # It shards some buffer as it shards the sequence: two pieces a rank. From there on attention is that of all ranks.
+        buffer = torch.empty(1, 2 * ranks, device="cuda")
+        mesh = dist.device_mesh.init_device_mesh("cuda", (ranks,))
+        stack.enter_context(context_parallel(mesh, buffers=[buffer], buffer_seq_dims=[1]))
+    baton.main()

@@ -20,7 +20,12 @@ MOST_ERROR = 2e-2
 LEFT_OUT = {"FlashQLA": "FlashQLA cuts a head into segments and drops what the state was before a warm-up whose log gates "
                         "sum to -10; it drops nothing of a head without gates"}
 LEFT_OUT["flash_qla"] = LEFT_OUT["FlashQLA"]
-OTHER_LAYERS = ("conv", "qk_heads", "state", "mask", "packed", "documents", "batch")  # what a plain layer says nothing of
+OTHER_LAYERS = ("conv", "qk_heads", "state", "mask", "packed", "documents", "batch", "sequence")  # what a plain layer says nothing of
+
+
+def is_plain(record):
+    """True for a layer without any of what only some layers have."""
+    return not any(schema.is_said(record, key) for key in OTHER_LAYERS)
 
 
 def section(sources):
@@ -51,7 +56,7 @@ def alone(sources, tokens, heads, attention="linear"):
             bench="operator", attention=attention, ranks=1, tokens=tokens, heads=heads, dtype=DTYPE):
         for record in sorted(records, key=lambda one: (one["gates"] == "mixed", one.get("kernel") == "cudnn", one["time"])):
             is_wanted = record["name"] == KERNELS[attention] or record["implementation"] == record["name"]
-            if is_wanted and not any(schema.is_said(record, key) for key in OTHER_LAYERS):
+            if is_wanted and is_plain(record):
                 found[record["name"]][where_measured(machine, executor, timing), machine][record["pass"]] = record
     return {name: [(*place, passes) for place, passes in places.items()] for name, places in found.items()}
 
@@ -110,7 +115,7 @@ def left_out(rows):
 def machine_tables(sources, machine, records):
     """Yields a table for each executor and number of tokens, those of softmax and of each delta rule on their own."""
     layers = [record for record in having(records, bench="operator", dtype=DTYPE) if record["ranks"] > 1
-              and results.why_no_time(record) is None and record.get("device")]
+              and results.why_no_time(record) is None and record.get("device") and is_plain(record)]
     for place in sorted({tuple(one[key] for key in PLACE) for one in layers}):
         wanted = [one for one in layers if tuple(one[key] for key in PLACE) == place]
         attention, executor, timing, tokens, heads = place

@@ -4,7 +4,7 @@
 import collections
 import math
 
-from baton import estimates, results
+from baton import cases, estimates, results, schema
 from baton.paper import cells
 from baton.paper.cells import Row
 from baton.paper.page import Section, Table, Text
@@ -37,19 +37,25 @@ def section(sources):
 
 
 def pairs(records):
-    """{(method, ranks): ({launch: record} padded, {launch: record} even)} of the layers that were run both ways."""
+    """{(layer, ranks): ({launch: record} padded, {launch: record} even)} of the layers that were run both ways."""
     found = collections.defaultdict(lambda: ({}, {}))
     for one in records:
         padded = one.get("pad_documents", 0) > 0
         if one.get("packed_draw") == "lognormal" and results.why_no_time(one) is None and (padded or one.get("shares") == "even"):
-            found[one["name"], one["ranks"]][0 if padded else 1][one["run"]] = one
+            found[label_of(one), one["ranks"]][0 if padded else 1][cases.launch_of(one)] = one
     return {place: both for place, both in found.items() if all(both)}
 
 
-def named(found):
-    """The methods that are among `found`, in the order of METHODS."""
-    names = {name for name, _ in found}
-    return sorted(names, key=lambda name: (METHODS.index(name) if name in METHODS else len(METHODS), name))
+def label_of(record):
+    """The method, and the layer's word if it is no plain one."""
+    attention = schema.value(record, "attention")
+    return f"`{record['name']}`" + f", {attention}" * (attention not in (None, "linear", "softmax"))
+
+
+def labels(found):
+    """The labels that are among `found`, in the order of METHODS."""
+    order = [f"`{name}`" for name in METHODS]
+    return sorted({label for label, _ in found}, key=lambda label: (order.index(label) if label in order else len(order), label))
 
 
 def newest(launches):
@@ -65,31 +71,32 @@ def padding_cell(found, ranks):
 
 
 def simulated_table(found):
-    def ratio(place, name):
-        both = found[place].get((name, place[1]))
+    def ratio(place, label):
+        both = found[place].get((label, place[1]))
         return both and cells.ratio(*(cells.timed(newest(side)) for side in both))
 
-    names = named([key for of_place in found.values() for key in of_place])
     rows = [Row("tokens of padding", "derived", [padding_cell(found[place], place[1]) for place in PLACES]),
-            *(Row(f"`{name}`", "padded / even", cells.plain(ratio(place, name) for place in PLACES)) for name in names)]
-    return Table("padding_simulated", f"Time of padded documents over unpadded ones, simulated, {SHARE:,} tokens a rank, {HEADS} heads of 128, bf16",
-                 [f"{topology}, P={ranks}" for topology, ranks in PLACES], rows, [
-                     f"A state that is cut has {BLOCKS} blocks. Ranks of one node and of eight: documents are padded to multiples of 16 and 128."])
+            *(Row(label, "padded / even", cells.plain(ratio(place, label) for place in PLACES))
+              for label in labels([key for of_place in found.values() for key in of_place]))]
+    title = f"Time of padded documents over unpadded ones, simulated, {SHARE:,} tokens a rank, {HEADS} heads of 128, bf16"
+    return Table("padding_simulated", title, [f"{topology}, P={ranks}" for topology, ranks in PLACES], rows, [
+        f"A state that is cut has {BLOCKS} blocks. Documents are padded to multiples of 16 on 8 ranks and of 128 on 64."])
 
 
 def measured_table(machine, found):
     """Times of all launches and their ratios, with intervals over launches."""
     counts = sorted({ranks for _, ranks in found})
     rows = [Row("tokens of padding", "derived", [padding_cell(found, ranks) for ranks in counts])]
-    for name in named(found):
-        both = [found.get((name, ranks)) for ranks in counts]
-        rows += [Row(f"`{name}`", "measured, padded, ms", [sides and time_of(sides[0], machine) for sides in both]),
+    for label in labels(found):
+        both = [found.get((label, ranks)) for ranks in counts]
+        rows += [Row(label, "measured, padded, ms", [sides and time_of(sides[0], machine) for sides in both]),
                  Row("", "measured, even, ms", [sides and time_of(sides[1], machine) for sides in both]),
                  Row("", "padded / even", [sides and measured_ratio(*sides) for sides in both])]
     one = newest(next(iter(found.values()))[0])
-    return Table(f"padding_{machine}", f"The same measured on processors, {machine}", [f"P={ranks}" for ranks in counts], rows, [
-        f"Mean length {one['packed']} tokens, {one['heads']} heads of {one['d_k']}, {one.get('dtype', 'f32')}, executor {one['executor']}; geometric means of launches' medians, and "
-        "ratios launch by launch with their 95 % interval. An interval that has 1 in it tells no difference."])
+    return Table(f"padding_{machine}", f"The same as measured: {machine}", [f"P={ranks}" for ranks in counts], rows, [
+        f"Mean length {one['packed']} tokens, documents padded to multiples of {one['pad_documents']}, {one['heads']} heads of "
+        f"{one['d_k']}, {one.get('dtype', 'f32')}, executor {one['executor']}; geometric means of launches' medians, and ratios launch "
+        "by launch with their 95 % interval. An interval that has 1 in it tells no difference."])
 
 
 def time_of(launches, machine):

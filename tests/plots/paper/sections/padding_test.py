@@ -37,12 +37,13 @@ class Padding(unittest.TestCase):
             ("`zeco`", ["1.20×", "1.50×", None, None, None])])
 
     def test_measured_ratios_have_an_interval_over_launches(self):
-        records = [one for run, (padded, even) in {"a": (1.2, 1.0), "b": (2.4, 2.0), "c": (1.21, 1.0)}.items()
-                   for one in both(measured, "zeco", padded, even, run=run)]
-        table, = tables(xeon=records)
+        records = [one for launch, (padded, even) in enumerate([(1.2, 1.0), (2.4, 2.0), (1.21, 1.0)], 1)
+                   for one in both(measured, "zeco", padded, even, launch=launch, attention="linear")]
+        table, = tables(xeon=[*records, *both(measured, "zeco", 3.0, 1.0, attention="gdn")])
         self.assertEqual(table.columns, ["P=8"])
-        self.assertEqual([row.kind for row in table.rows], ["derived", "measured, padded, ms", "measured, even, ms", "padded / even"])
-        self.assertEqual(table.rows[-1].cells[0].text, "1.20 [1.19, 1.22]")
+        self.assertEqual([(row.label, row.kind) for row in table.rows[:4]], [
+            ("tokens of padding", "derived"), ("`zeco`", "measured, padded, ms"), ("", "measured, even, ms"), ("", "padded / even")])
+        self.assertEqual([row.cells[0].text for row in table.rows if row.kind == "padded / even"], ["1.20 [1.19, 1.22]", "3.00"])
 
 
 if __name__ == "__main__":
