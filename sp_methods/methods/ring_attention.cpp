@@ -43,13 +43,14 @@ std::optional<Cost> claim(const Layer& layer, const Split& split) {
     if (layer.pass != Pass::forward) sent[r] += (cut.sequence() - cut.share(r)) * row * bytes_of(Dtype::f32);
   }
   Cost cost{busiest(sums, 1, sent), layer.pass == Pass::backward ? 0 : P - 1};
-  // The first hop waits for a halo. In mode exposed the gradients of halos follow all others.
+  // The first hop waits for a halo. The gradients of halos follow all others in mode exposed, and
+  // without gates from three ranks on; else the scan of gate sums is the longer chain.
   if (layer.share.conv > 1 && layer.pass != Pass::backward) cost.hops += 1;
   if (cut.least() == 0 && (layer.pass != Pass::forward || layer.share.conv > 1))
     return Cost{cost.sent_bytes, -1};  // a rank without tokens waits for nothing
   if (layer.pass == Pass::forward) return cost;
-  if (layer.share.conv > 1 && layer.mode == Mode::exposed) cost.hops += 1;
   const bool is_exposed = layer.mode == Mode::exposed, is_pair = P == 2 && (is_gated || is_exposed);
+  if (layer.share.conv > 1 && (is_exposed || (!is_gated && P > 2))) cost.hops += 1;
   cost.hops += P + sums.hops[0] + (is_exposed ? 1 : 0) - (is_pair ? 1 : 0);
   return cost;
 }

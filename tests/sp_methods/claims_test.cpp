@@ -147,7 +147,7 @@ TEST_P(EveryClaim, OfAConvolutionIsWhatIsCounted) {
   if (!GetParam()->convolves) GTEST_SKIP() << "has no convolution";
   for (int ranks = 1; ranks <= most_ranks; ++ranks)
     for (Layer layer : layers_of(*GetParam())) {
-      if (layer.share.gate == GateKind::none || layer.dtype == Dtype::bf16 || layer.groups > 2) continue;
+      if (layer.dtype == Dtype::bf16 || layer.groups > 2) continue;
       layer.share.conv = 4;
       for (const std::int64_t tokens : {8, 2}) {
         layer.share.tokens = tokens;

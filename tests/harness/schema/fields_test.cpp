@@ -69,7 +69,7 @@ Result full_layer() {
   return result;
 }
 
-/// The same of softmax blocks by cuDNN, as if it were found, of a sequence that is padded.
+/// The same of softmax blocks by cuDNN, as if it were found, of documents that are padded.
 Result of_cudnn() {
   Layer layer = small_layer();
   layer.share.gate = GateKind::none;
@@ -77,8 +77,9 @@ Result of_cudnn() {
   layer.kernels.softmax = SoftmaxBody::cudnn;
   layer.mask.end = 61;
   MadeCase made = full_case();
-  made.bench_case.workload =
-      operator_workload(find_method("ring_attention_softmax"), layer, {GateDraw::layer})->sized(2);
+  made.traffic.balance = 1.5;
+  const LayerDraw draw{.packing = {.mean = 7, .multiple = 4}};
+  made.bench_case.workload = operator_workload(find_method("ring_attention_softmax"), layer, draw)->sized(2);
   return full_result(made);
 }
 
