@@ -74,12 +74,13 @@ struct LayerProblem {
   std::int64_t sequence() const { return alone ? share.tokens : all_tokens(); }
   /// Number of tokens of all ranks.
   std::int64_t all_tokens() const { return shares.are_equal() ? share.tokens * ranks : shares.sequence; }
-  /// Number of tokens of all ranks without those of padding behind the last document.
+  /// Number of tokens of all ranks without those that fill their shares. Padding of documents
+  /// counts.
   std::int64_t real_tokens() const { return std::min(mask.end, all_tokens()); }
   /// True for a position of padding, where all inputs are zero.
   bool is_padding(std::int64_t position) const;
-  /// Number of pairs of a query and a key that softmax attention leaves in one head, but those of
-  /// padding.
+  /// Number of pairs of a query and a key, among real_tokens(), that softmax attention leaves in one
+  /// head.
   double visible_pairs() const;
   /// Number of elements of one token in one head of the tensor called q, k, v, g, beta, a, b, d_o,
   /// o, dq, dk, dv, dg, dbeta, da, db or lse; of one head of a state, or of the weights conv_w and
@@ -123,8 +124,8 @@ struct PaddedDocuments {
   std::int64_t tokens = 0;                ///< Of all of them with their padding.
 };
 
-/// The documents that start at `starts` in a sequence of so many tokens, each padded to a multiple
-/// of `multiple` tokens. Without starts the sequence is one document.
+/// The documents that start at `starts`, at least one, in a sequence of so many tokens, each padded
+/// to a multiple of `multiple` tokens.
 PaddedDocuments padded_documents(const std::vector<std::int64_t>& starts, std::int64_t tokens,
                                  std::int64_t multiple);
 

@@ -145,7 +145,7 @@ Refusal refuse_shares(const Layer& layer, const SpMethod& method, int ranks) {
     return "shares are given for " + std::to_string(shares.given.size()) + " ranks";
   const bool is_on_gpus = layer.dtype == Dtype::bf16 && method.attention == Attention::linear;
   if (is_on_gpus && cut_of(layer, method.layout, ranks).has_empty_piece())
-    return "on GPUs the map of a rank's piece without tokens is not made";
+    return "on GPUs linear layers take no piece without tokens";
   return {};
 }
 

@@ -24,9 +24,14 @@ std::string text_of(const std::vector<std::int64_t>& lengths) {
 
 }  // namespace
 
-std::vector<std::int64_t> Packing::starts(std::int64_t tokens, int ranks) const {
+std::vector<std::int64_t> Packing::starts(std::int64_t tokens, int ranks, std::int64_t end) const {
   if (!lengths.empty()) return starts_of(lengths);
-  return mean == 0 ? std::vector<std::int64_t>{} : drawn_starts(mean, tokens, ranks, seed, draw);
+  if (mean == 0) return {};
+  // A uniform draw moves a start to the border of a rank: to the same one in all layouts.
+  if (end != Mask::unlimited) tokens = Cut::padded(Layout::contiguous, ranks, end).tokens;
+  std::vector<std::int64_t> all = drawn_starts(mean, tokens, ranks, seed, draw);
+  std::erase_if(all, [end](std::int64_t start) { return start >= end; });  // of padding
+  return all;
 }
 
 AxisValues axes_of(const LayerShape& share, const LayerDraw& inputs) {

@@ -23,8 +23,8 @@ struct Packing {
   std::int64_t multiple = 0;
 
   bool has_documents() const { return mean > 0 || !lengths.empty(); }
-  /// The starts of the documents in the `tokens` of each rank.
-  std::vector<std::int64_t> starts(std::int64_t tokens, int ranks) const;
+  /// The starts of the documents in the `tokens` of each rank, or in a sequence that has an `end`.
+  std::vector<std::int64_t> starts(std::int64_t tokens, int ranks, std::int64_t end) const;
 };
 
 /// What the inputs of a layer are drawn by, beside its shape and the seed of a verification.

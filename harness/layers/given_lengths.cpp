@@ -14,7 +14,6 @@ namespace baton {
 namespace {
 
 constexpr const char* blanks = " \t\r";
-constexpr std::int64_t most_tokens = std::int64_t{1} << 24;
 
 /// The lines of a file without comments and empty ones.
 std::vector<std::string> lines_of(const std::string& flag, const std::string& path) {
@@ -38,14 +37,14 @@ std::vector<std::int64_t> given_lengths(const std::string& flag, const std::vect
   const FlagRules rules{.name = is_file ? flag + " " + words[0] : flag,
                         .kind = "size",
                         .least = 0,
-                        .most = most_tokens,
+                        .most = most_given_tokens,
                         .sized = "a number of tokens such as 4096 or 4K"};
   std::vector<std::int64_t> lengths;
   for (const std::string& word : is_file ? lines_of(flag, words[0]) : words)
     lengths.push_back(static_cast<std::int64_t>(number_in(rules, word)));
   const std::int64_t all = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  if (all < 1 || all > most_tokens)
-    throw UsageError(fmt::format("{}: {} tokens together, not 1 to {}", rules.name, all, most_tokens));
+  if (all < 1 || all > most_given_tokens)
+    throw UsageError(fmt::format("{}: {} tokens together, not 1 to {}", rules.name, all, most_given_tokens));
   return lengths;
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "collectives/schedule/errors.hpp"
+#include "harness/layers/given_lengths.hpp"
 #include "harness/layers/sketches.hpp"
 #include "harness/layers/verify.hpp"
 #include "sp_methods/attention_flops.hpp"
@@ -34,6 +35,9 @@ class OperatorWorkload : public Workload {
   }
 
   Refusal unsupported(int ranks) const override {
+    if (padded_.tokens > most_given_tokens)
+      return fmt::format("its documents have {} tokens with their padding, more than {}", padded_.tokens,
+                         most_given_tokens);
     if (is_by_cudnn() && layer_.dtype != Dtype::bf16)
       return "cuDNN computes blocks of bf16 tensors on GPUs, not of " + std::string(to_string(layer_.dtype));
     return method_.unsupported ? method_.unsupported(packed(layer_, ranks), ranks) : Refusal{};
@@ -85,10 +89,8 @@ class OperatorWorkload : public Workload {
   }
   /// The layer with its documents on so many ranks.
   Layer packed(Layer layer, int ranks) const {
-    layer.starts = padded_.starts;
-    if (padded_.tokens > 0) return layer;
-    layer.starts = draw_.packing.starts(layer.share.tokens, ranks);
-    std::erase_if(layer.starts, [&](std::int64_t start) { return start >= layer.mask.end; });  // of padding
+    layer.starts =
+        padded_.tokens > 0 ? padded_.starts : draw_.packing.starts(layer.share.tokens, ranks, layer.mask.end);
     return layer;
   }
   LayerProblem problem(std::size_t ranks, std::uint64_t seed) const;
@@ -164,11 +166,10 @@ std::shared_ptr<const Workload> OperatorWorkload::reduced(int ranks) const {
     small.share.qk_heads = layer_.share.query_heads() < layer_.share.heads ? count * batch : 0;
   };
   set_key_heads(least);
-  while (method_.unsupported && method_.unsupported(packed(small, ranks), ranks) &&
-         small.share.heads < layer_.share.heads)
+  const LayerDraw draw = baton::reduced(draw_, layer_.share.tokens, small.share.tokens);
+  while (OperatorWorkload(method_, small, draw).unsupported(ranks) && small.share.heads < layer_.share.heads)
     set_key_heads(++least);
-  const auto one = std::make_shared<OperatorWorkload>(
-      method_, small, baton::reduced(draw_, layer_.share.tokens, small.share.tokens));
+  const auto one = std::make_shared<OperatorWorkload>(method_, small, draw);
   return one->pads_documents() ? one->sized(ranks) : one;
 }
 
@@ -253,7 +254,6 @@ AxisValues OperatorWorkload::axes() const {
                          : layer_.pass == Pass::backward ? "reverse"
                                                          : "both";
   const Mode mode = is_alone() ? Mode::compute_only : layer_.mode;
-  const bool has_modes = method_.sequence == Sequence::cut;
   // The word of a rule with matrices says the kind of its gates.
   const bool has_word = has_matrices(layer_.rule);
   const AttentionFlops flops =
@@ -263,7 +263,7 @@ AxisValues OperatorWorkload::axes() const {
   const double passes = layer_.pass == Pass::forward ? 1 : layer_.pass == Pass::backward ? 2 : 3;
   AxisValues all{{"bench", "operator", in_record_alone},
                  {"name", method_.name, in_name},
-                 {"mode", to_string(mode), has_modes ? in_name : in_record_alone},
+                 {"mode", to_string(mode), method_.sequence == Sequence::cut ? in_name : in_record_alone},
                  {"direction", direction, in_record_alone},
                  {"layout", layout_of(method_), in_record_alone},
                  scan(),

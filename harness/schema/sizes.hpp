@@ -163,7 +163,7 @@ inline constexpr std::array of_sizes = std::to_array<Field>({
      .is_named = true,
      .help = "The multiple of tokens that each packed document is padded to where shares are padded, as "
              "systems do that cut each document into two pieces a rank.",
-     .flag_help = "other shares pad nothing"},
+     .flag_help = "0 and other shares pad nothing"},
     {.key = "visible_pairs",
      .role = axis,
      .type = real,

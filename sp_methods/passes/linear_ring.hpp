@@ -248,7 +248,7 @@ class LinearRing {
 
   /// Multiplies `between_` by the decay of the block of hop i, if another earlier block follows.
   void extend(const Slice& decay, int i) {
-    if (i == s_.rank() || decay.empty()) return;
+    if (!has_tokens() || i == s_.rank() || decay.empty()) return;
     if (i == 1) return s_.copy(between_, decay);
     record<ExtendDecay>(s_, p_, {.between = between_, .decay = decay});
   }

@@ -4,7 +4,7 @@
 //   hop:   send the held block to the next rank, receive that of the rank before, and hold it
 //
 // Two slots take turns: one receives while the other is still computed on. A slot is one message.
-// Cost: two slots of memory; a hop sends as many elements as a slot has.
+// Cost: two slots of memory; a hop sends as many elements as the block has.
 // Source: arXiv 2310.01889 (Ring Attention).
 #pragma once
 

@@ -24,6 +24,7 @@ struct StepRows {
   std::int64_t heads = 0;
   std::int64_t width = 0;
   float factor = 1;
+  bool adds = false;  ///< True if scaled rows are added to others.
   Dtype dtype = Dtype::f32;
 
   double elements() const { return static_cast<double>(tokens * heads * width); }
@@ -45,8 +46,8 @@ struct ScaleHeads {
     auto reads() { return std::tie(x, z, number, c); }
     auto writes() { return std::tie(y); }
   };
-  static double flops(const StepRows& p) { return 2 * p.elements(); }
-  static double bytes(const StepRows& p) { return p.bytes(3); }
+  static double flops(const StepRows& p) { return (p.adds ? 2 : 1) * p.elements(); }
+  static double bytes(const StepRows& p) { return p.bytes(p.adds ? 3 : 2); }
   static void on_host(const Operands<OnHost>& x, const StepRows& p);
 };
 

@@ -17,7 +17,7 @@ PLACES = ((H100, 8), (H100, 64), (A100, 64), (B200, 8), (PCIE, 8))  # topologies
 SHARE, MEAN, HEADS, BLOCKS = 8000, 1090, 64, maps.BLOCKS
 LAYER = f"--packed {MEAN} --packed-draw lognormal --shares padded,even --pass both"
 SIMULATED = f"{LAYER} --dtype bf16 --heads {HEADS} --blocks {BLOCKS}"
-# The methods that take unequal shares, but for forms of the same exchange.
+# The methods that take unequal shares and packed documents, but for forms of the same exchange.
 METHODS = ("zeco", "lasp1", "lasp2", "linear_doubling", "linear_two_shot", "zeco_zigzag", "ulysses", "ring_attention_softmax",
            "ring_attention_zigzag", "ring_attention_striped", "all_gather_kv", "all_gather_kv_zigzag", "ulysses_softmax")
 
@@ -40,8 +40,9 @@ def pairs(records):
     """{(layer, ranks): ({launch: record} padded, {launch: record} even)} of the layers that were run both ways."""
     found = collections.defaultdict(lambda: ({}, {}))
     for one in records:
-        padded = one.get("pad_documents", 0) > 0
-        if one.get("packed_draw") == "lognormal" and results.why_no_time(one) is None and (padded or one.get("shares") == "even"):
+        shares = schema.value(one, "shares")
+        padded = shares.startswith("padded:")
+        if one.get("packed_draw") == "lognormal" and results.why_no_time(one) is None and (padded or shares == "even"):
             found[label_of(one), one["ranks"]][0 if padded else 1][cases.launch_of(one)] = one
     return {place: both for place, both in found.items() if all(both)}
 

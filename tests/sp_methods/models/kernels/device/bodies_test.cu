@@ -131,7 +131,8 @@ TEST_F(Gates, DecayByARateOfEachHead) {
 }
 
 TEST_F(Gates, StepsOfMamba2AreThoseOfTheHost) {
-  for (const StepRows& p : {StepRows{37, 8, 64, 11.3F, Dtype::bf16}, {1000, 3, 128, 1, Dtype::bf16}}) {
+  for (const StepRows& p :
+       {StepRows{37, 8, 64, 11.3F, false, Dtype::bf16}, {1000, 3, 128, 1, true, Dtype::bf16}}) {
     for (const DeviceStep& step :
          {scale_heads_step(p, true), scale_heads_step(p, false), step_gradients_step(p)}) {
       expect_right(step, step.kernel().name);
