@@ -79,8 +79,8 @@ struct LayerProblem {
   std::int64_t real_tokens() const { return std::min(mask.end, all_tokens()); }
   /// True for a position of padding, where all inputs are zero.
   bool is_padding(std::int64_t position) const;
-  /// Number of pairs of a query and a key, among real_tokens(), that softmax attention leaves in one
-  /// head.
+  /// Number of pairs of a query and a key, among real_tokens(), that softmax attention leaves in
+  /// one head.
   double visible_pairs() const;
   /// Number of elements of one token in one head of the tensor called q, k, v, g, beta, a, b, d_o,
   /// o, dq, dk, dv, dg, dbeta, da, db or lse; of one head of a state, or of the weights conv_w and

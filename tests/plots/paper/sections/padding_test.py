@@ -12,7 +12,7 @@ from plots.paper.shown import simulated_layer
 
 def both(make, name, padded, even, **changes):
     same = {"packed": 1090, "packed_draw": "lognormal", "sequence": 128000, **changes}
-    return [make(name, padded, **{**same, "pad_documents": 16, "padding": 0.02}), make(name, even, **{**same, "shares": "even"})]
+    return [make(name, padded, **{**same, "pad_documents": 16, "shares": "padded:16", "padding": 0.02}), make(name, even, **{**same, "shares": "even"})]
 
 
 def tables(simulated=(), **sessions):
