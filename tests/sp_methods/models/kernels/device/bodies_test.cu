@@ -139,7 +139,7 @@ TEST_F(Gates, StepsOfMamba2AreThoseOfTheHost) {
       expect_same_again(step);
     }
   }
-  EXPECT_TRUE(scale_heads_step({1, 2, 12, 1, Dtype::bf16}, true).unsupported());
+  EXPECT_TRUE(scale_heads_step({1, 2, 12, 1, false, Dtype::bf16}, true).unsupported());
 }
 
 TEST_F(Gates, NormsOfGroupsAreThoseOfTheHost) {
