@@ -20,7 +20,7 @@ WORK = {"collective": ("kind", "direction", *SHAPE, "tokens", "map"),
         "operator": ("pass", "state", "attention", "gate", "gates", "tokens", "packed", "packed_draw", "documents",
                      "batch", *SHAPE, "chunk", "conv", "sequence", "mask", "groups", "dtype", "kernel"),
         "model": ("attention", "model", "layers", "width", "mlp", "tokens", "heads", "d_k", "d_v", "chunk", "groups", "beside")}
-NAMED = ("state", "gates", "map", "kernel", "packed_draw", "documents", "mask")
+NAMED = ("state", "gates", "map", "kernel", "packed_draw", "documents", "mask", "shares")
 WITHOUT_MODES = ("local", "chunkwise_local", "chunkwise_local_softmax")  # methods whose cases have no mode in their names
 RULES = ("linear", "softmax")  # kinds of attention that the name of a method says, and so no case
 
@@ -65,7 +65,7 @@ def case_of(record):
     mode = record.get("mode", "") if record["name"] not in WITHOUT_MODES else ""
     keys = ("ranks", "ranks_per_gpu", "threads_per_rank", *WORK[record["bench"]])
     parts = (part(record, key) for key in keys if key != "attention" or record[key] not in RULES)
-    return "/".join(filter(None, (record["name"], mode, record["executor"], *parts, record["cadence"],
+    return "/".join(filter(None, (record["name"], mode, part(record, "shares"), record["executor"], *parts, record["cadence"],
                                   f"blocks:{record['blocks_asked']}")))
 
 
@@ -76,8 +76,8 @@ def part(record, key):
         return asked  # a record has what was found, and of layers their number alone
     if not is_said(record, key) or key == "kernel" and record[key] == "own":
         return ""
-    if key == "gate" and record["attention"] not in RULES:
-        return ""  # the word of a delta rule says it
+    if key == "gate" and record["attention"] not in RULES or key == "tokens" and is_said(record, "sequence"):
+        return ""  # the word of a delta rule says it, or the sequence and its shares
     if record[key] is True:
         return key
     return f"{key}:{record[key]}" if key in NAMED or not isinstance(record[key], str) else record[key]
