@@ -181,6 +181,7 @@ struct Placed {
 const Placed wide_cases[] = {{of_layers | of_models, "pass"},
                              {of_layers | of_models, "mode"},
                              {of_layers, "padding"},
+                             {of_layers | of_models, "balance"},
                              {of_collectives, "direction"},
                              {of_all, "cadence"},
                              {of_all, "state_bytes"},
