@@ -76,8 +76,10 @@ def part(record, key):
         return asked  # a record has what was found, and of layers their number alone
     if not is_said(record, key) or key == "kernel" and record[key] == "own":
         return ""
-    if key == "gate" and record["attention"] not in RULES or key == "tokens" and is_said(record, "sequence"):
-        return ""  # the word of a delta rule says it, or the sequence and its shares
+    if key == "gate" and record["attention"] not in RULES:
+        return ""  # the word of a delta rule says it
+    if key == "tokens" and record["bench"] == "operator" and is_said(record, "sequence"):
+        return ""  # they follow from the sequence and its shares
     if record[key] is True:
         return key
     return f"{key}:{record[key]}" if key in NAMED or not isinstance(record[key], str) else record[key]
