@@ -15,8 +15,8 @@ B200, PCIE = "b200-8", "rtx-pro-6000-8"
 PLACES = ((H100, 8), (H100, 64), (A100, 64), (B200, 8), (PCIE, 8))  # topologies and their ranks
 # Tokens of a rank, mean tokens of a document, and heads of 128.
 SHARE, MEAN, HEADS, BLOCKS = 8000, 1090, 64, maps.BLOCKS
-LAYER = f"--packed {MEAN} --packed-draw lognormal --shares padded,even --pass both"
-SIMULATED = f"{LAYER} --dtype bf16 --heads {HEADS} --blocks {BLOCKS}"
+SIMULATED = (f"--packed {MEAN} --packed-draw lognormal --shares padded,even --pass both --dtype bf16 --heads {HEADS} "
+             f"--blocks {BLOCKS}")
 # The methods that take unequal shares and packed documents, but for forms of the same exchange.
 METHODS = ("zeco", "lasp1", "lasp2", "linear_doubling", "linear_two_shot", "zeco_zigzag", "ulysses", "ring_attention_softmax",
            "ring_attention_zigzag", "ring_attention_striped", "all_gather_kv", "all_gather_kv_zigzag", "ulysses_softmax")
@@ -37,14 +37,16 @@ def section(sources):
 
 
 def pairs(records):
-    """{(layer, ranks): ({launch: record} padded, {launch: record} even)} of the layers that were run both ways."""
-    found = collections.defaultdict(lambda: ({}, {}))
+    """{(layer, ranks): ({launch: record} padded, {launch: record} even)} of the layers that were run both ways, each of the
+    newest contest that has both."""
+    found = collections.defaultdict(lambda: collections.defaultdict(lambda: ({}, {})))
     for one in records:
         shares = schema.value(one, "shares")
         padded = shares.startswith("padded:")
         if one.get("packed_draw") == "lognormal" and results.why_no_time(one) is None and (padded or shares == "even"):
-            found[label_of(one), one["ranks"]][0 if padded else 1][cases.launch_of(one)] = one
-    return {place: both for place, both in found.items() if all(both)}
+            found[label_of(one), one["ranks"]][one.get("contest")][0 if padded else 1][cases.launch_of(one)] = one
+    whole = {place: list(filter(all, contests.values())) for place, contests in found.items()}
+    return {place: max(some, key=lambda both: newest(both[0])["time"]) for place, some in whole.items() if some}
 
 
 def label_of(record):

@@ -45,6 +45,13 @@ class Padding(unittest.TestCase):
             ("tokens of padding", "derived"), ("`zeco`", "measured, padded, ms"), ("", "measured, even, ms"), ("", "padded / even")])
         self.assertEqual([row.cells[0].text for row in table.rows if row.kind == "padded / even"], ["1.20 [1.19, 1.22]", "3.00"])
 
+    def test_sizes_are_not_mixed(self):
+        old = both(measured, "zeco", 9.0, 1.0, contest="small", time="2030-01-01T00:00:00Z")
+        new = both(measured, "zeco", 3.0, 2.0, contest="large", time="2031-01-01T00:00:00Z", run="b")
+        alone = both(measured, "zeco", 8.0, 1.0, contest="alone", time="2032-01-01T00:00:00Z", run="c")[:1]
+        table, = tables(xeon=[*old, *new, *alone])
+        self.assertEqual(table.rows[-1].cells[0].text, "1.50")
+
 
 if __name__ == "__main__":
     unittest.main()
