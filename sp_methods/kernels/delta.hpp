@@ -128,7 +128,7 @@ struct DeltaMap {
   static constexpr const char* name = "delta_map";
   using Parameters = Chunks;
   /// What a device keeps of a call.
-  static KeptMaps kept(const Chunks& p) { return {p, p.shape.gate != GateKind::vector}; }
+  static KeptMaps kept(const Chunks& p) { return {p, delta_chunk_bytes(p.shape.gate, p.shape.d_k)}; }
   template <class A>
   using Operands = MapOperands<A, DeltaInputs>;
   /// Floating-point operations if both outputs are written.

@@ -5,10 +5,11 @@
 //
 //   M [heads, segments] of two matrices [d_k, d_k] of bf16, high and low   |  in this order, f32
 //   B [heads, segments, d_v, d_k]                                          |  numbers
-//   of a delta rule with a gate a head or none: one matrix [64, 64] of     |
-//   bf16 a chunk                                                           |
+//   what sweeps read of every chunk beside its rows                        |
 //
-// The records of chunks under other rules are larger than their values and are made again.
+// Of a chunk that is a matrix [64, 64] of bf16 under a delta rule with a gate a head or none, and
+// else a record, which is larger than the chunk's q, k, v and gates together: to make records again
+// would take longer than what is left to do once a state comes (decision 52).
 // Bodies on processors walk the chunks in order and leave this memory alone.
 #pragma once
 
@@ -33,18 +34,30 @@ inline std::int64_t map_segments(const Chunks& p) {
   return std::clamp<std::int64_t>(std::min(KernelTraits{}.blocks / p.work.heads(p.shape), most), 1, chunks);
 }
 
+/// Bytes of a chunk's matrix of its pairs of tokens.
+inline constexpr std::int64_t pair_bytes = 2 * KernelTraits{}.tile * KernelTraits{}.tile;
+/// Bytes of a record with `keys` tiles of rows, `pairs` matrices and three rows of decays in f32.
+constexpr std::int64_t record_bytes(std::int64_t d_k, std::int64_t keys, std::int64_t pairs) {
+  return keys * 2 * KernelTraits{}.tile * d_k + pairs * pair_bytes + 3 * 4 * d_k;
+}
+/// Bytes of what a device keeps of a chunk under a delta rule.
+constexpr std::int64_t delta_chunk_bytes(GateKind gate, std::int64_t d_k) {
+  return gate == GateKind::vector ? record_bytes(d_k, 3, 2) : pair_bytes;
+}
+/// Bytes of what a device keeps of a chunk under a low-rank rule, with the chunk's flag.
+constexpr std::int64_t low_rank_chunk_bytes(std::int64_t d_k) { return record_bytes(d_k, 4, 4) + 16; }
+
 /// Offsets in what is kept of a call, in f32 numbers.
 struct KeptMaps {
   std::int64_t matrices = 0, added = 0, chunks = 0, end = 0;
-  bool has_chunks;
 
-  KeptMaps(const Chunks& p, bool keeps_chunks) : has_chunks(keeps_chunks) {
-    constexpr std::int64_t numbers_of_chunk = KernelTraits{}.tile * KernelTraits{}.tile / 2;
+  /// Makes the offsets of a call that keeps `chunk_bytes` of every chunk.
+  KeptMaps(const Chunks& p, std::int64_t chunk_bytes) {
     const LayerShape& s = p.shape;
     const std::int64_t heads = p.work.heads(s), segments = heads * map_segments(p);
     added = segments * s.d_k * s.d_k;
     chunks = added + segments * s.d_v * s.d_k;
-    end = chunks + (has_chunks ? heads * device_chunks(p) * numbers_of_chunk : 0);
+    end = chunks + heads * device_chunks(p) * chunk_bytes / 4;
   }
 };
 

@@ -49,7 +49,7 @@ struct LowRankMap {
   static constexpr const char* name = "low_rank_map";
   using Parameters = Chunks;
   /// What a device keeps of a call.
-  static KeptMaps kept(const Chunks& p) { return {p, false}; }
+  static KeptMaps kept(const Chunks& p) { return {p, low_rank_chunk_bytes(p.shape.d_k)}; }
   template <class A>
   using Operands = MapOperands<A, LowRankInputs>;
   /// Floating-point operations if both outputs are written.

@@ -166,6 +166,7 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Variant
   inputs.d_final_state = x.d_final_state;
   inputs.makes = {ahead.matrix || back.matrix, ahead.state};
   inputs.corrects = variant.corrects;
+  inputs.works_ahead = placement != ExchangePlacement::serial_chain;
   std::unique_ptr<LinearPass> forward;
   if (layer.pass != Pass::backward) forward = run(s, inputs, scan, placement);
   if (layer.pass == Pass::both) s.fence();  // the output comes before its gradient

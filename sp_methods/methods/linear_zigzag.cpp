@@ -92,23 +92,24 @@ class ZigzagPass {
  public:
   /// Makes a pass of `halves`. `use` has the parts of the maps of `first_` and `second_` that it
   /// makes, and `forward` is the forward pass of the same schedule, or null.
-  ZigzagPass(Schedule& s, const Halves& halves, const std::array<MapUse, 2>& use, bool is_backward,
-             const ZigzagPass* forward)
+  ZigzagPass(Schedule& s, const Halves& halves, const std::array<MapUse, 2>& use, const Variant& variant,
+             bool is_backward, const ZigzagPass* forward)
       : s_(s),
         halves_(halves),
+        variant_(variant),
         is_backward_(is_backward),
         first_(pass_of(is_backward ? 1 : 0, use[0], forward == nullptr ? nullptr : forward->second_.get())),
         second_(pass_of(is_backward ? 0 : 1, use[1], forward == nullptr ? nullptr : forward->first_.get())) {}
 
-  void run(const Variant& variant) {
-    if (variant.exchange == Exchange::relay)
+  void run() {
+    if (variant_.exchange == Exchange::relay)
       run_relay();
-    else if (variant.exchange == Exchange::once)
-      run_once(variant.collective);
+    else if (variant_.exchange == Exchange::once)
+      run_once(variant_.collective);
     else
-      run_scans(variant.scan_of(layer()));
+      run_scans(variant_.scan_of(layer()));
     second_->record_end(is_backward_ ? halves_.whole.d_initial_state : halves_.whole.final_state);
-    if (variant.exchange == Exchange::relay) return;  // which has the outputs
+    if (variant_.exchange == Exchange::relay) return;  // which has the outputs
     for (LinearPass* pass : {first_.get(), second_.get()}) pass->record_overlappable();
     for (LinearPass* pass : {first_.get(), second_.get()}) pass->record_outputs(0);
   }
@@ -126,7 +127,8 @@ class ZigzagPass {
                           .is_first = s_.rank() == 0 && half == 0,
                           .is_last = s_.rank() == 0 && half == 1,
                           .forward = forward,
-                          .makes = use});
+                          .makes = use,
+                          .works_ahead = variant_.exchange != Exchange::relay});
   }
 
   const Layer& layer() const { return halves_.layers[0]; }
@@ -198,6 +200,7 @@ class ZigzagPass {
 
   Schedule& s_;
   const Halves& halves_;
+  const Variant& variant_;
   bool is_backward_;
   std::unique_ptr<LinearPass> first_, second_;
 };
@@ -214,11 +217,11 @@ void build(Schedule& s, const Layer& layer, const LayerTensors& x, const Variant
   if (!is_forward && (use[0].matrix || use[1].matrix))
     halves.matrices = saved_for_backward(s, layer, "map_matrix", maps.decay_elements());
   std::optional<ZigzagPass> forward;
-  if (is_forward) forward.emplace(s, halves, ahead, false, nullptr).run(variant);
+  if (is_forward) forward.emplace(s, halves, ahead, variant, false, nullptr).run();
   if (layer.pass == Pass::both) s.fence();  // the output comes before its gradient
   if (!is_backward) return;
   const bool keeps = forward && has_matrices(layer.rule);
-  ZigzagPass(s, halves, use, true, keeps ? &*forward : nullptr).run(variant);
+  ZigzagPass(s, halves, use, variant, true, keeps ? &*forward : nullptr).run();
 }
 
 std::optional<Cost> claim(const Layer& layer, const Split& split, const Variant& variant) {

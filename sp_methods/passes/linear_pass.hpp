@@ -55,6 +55,8 @@ struct PassInputs {
   /// True if a forward pass with matrices makes outputs from zero and an operator that corrects
   /// them, while the states travel. Otherwise it makes outputs from the state that came.
   bool corrects = false;
+  /// False if no work may be done before the state of another rank is there.
+  bool works_ahead = true;
 };
 
 /// A map of the shape of `like` in the memory `packed`, decay before state.

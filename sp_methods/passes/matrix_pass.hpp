@@ -13,9 +13,11 @@
 // are the map, and o from zero with C [tokens, heads, d_k]. With d = d_k = d_v the first form of a
 // delta rule does 8 d^2 + 6 d^2 flop a token and head beside what stays within chunks, and the
 // second one 8 d^2 + 12 d^2 + 2 d^2, of which the last product alone waits for the state.
-// What a device makes of the map is kept for the output and the gradients (kept_maps.hpp).
 // A rank makes the parts of its map that the scan reads: of a chain, the first rank makes B, the
 // last one nothing, and backward the other way round.
+// What a device makes of a map is kept for the output and the gradients (kept_maps.hpp). A rank
+// whose map nobody reads makes it too, since the state that it waits for then has less work behind
+// it (decision 52); with one exception, the serial chain, where no work is done before.
 // Source: "Gated Delta Networks", arXiv 2412.06464, and "Kimi Linear", arXiv 2510.26692 (chunks);
 // fla-org/flash-linear-attention, fla/ops/cp (maps of ranks, and the pass run again from the state
 // that came); awslabs/hybrid-model-factory, pull request 5 (the operator).
@@ -61,7 +63,8 @@ class MatrixPass : public LinearPass {
       : LinearPass(schedule, inputs, inputs.is_backward ? inputs.forward : nullptr),
         makes_(inputs.makes),
         corrects_(inputs.corrects),
-        dtype_(inputs.layer.dtype) {
+        dtype_(inputs.layer.dtype),
+        works_ahead_(dtype_ == Dtype::bf16 && inputs.works_ahead && !corrects_ && state_comes_in()) {
     const LayerShape& own = share();
     if (corrects_ && !(inputs.is_first && inputs.initial_state.empty()))
       correction_ = schedule.scratch("correction", own.tokens * own.heads * own.d_k, inputs.layer.dtype);
@@ -77,7 +80,8 @@ class MatrixPass : public LinearPass {
     const Slice state = makes_.state ? map(g).state : Slice{};
     if (is_backward()) {
       if (!kept_.empty()) schedule_.copy(map(g).decay, kept_.block(g, groups(), share().d_k * share().d_k));
-      if (makes_.state)
+      if (keeps_again_) record_map_of(g, {}, {});
+      if (makes_gradient_of_state())
         record<typename Kernels::StateGradients>(schedule_, {share(), work(g), dtype_},
                                                  {.in = Kernels::inputs(tensors()),
                                                   .d_o = tensors().d_o,
@@ -85,11 +89,7 @@ class MatrixPass : public LinearPass {
                                                   .map_state = state,
                                                   .keeps = gradients_of(g)});
     } else if (makes_map()) {
-      record<typename Kernels::Map>(schedule_, {share(), work(g), dtype_},
-                                    {.in = Kernels::inputs(tensors()),
-                                     .map_matrix = makes_.matrix ? map(g).decay : Slice{},
-                                     .map_state = state,
-                                     .kept = maps_of(g)});
+      record_map_of(g, makes_.matrix ? map(g).decay : Slice{}, state);
       if (!kept_.empty()) schedule_.copy(kept_.block(g, groups(), share().d_k * share().d_k), map(g).decay);
     }
   }
@@ -111,7 +111,7 @@ class MatrixPass : public LinearPass {
                                                   .before = prefix(g),
                                                   .after = arrived(g),
                                                   .kept = maps_of(g),
-                                                  .kept_gradients = makes_.state ? gradients_of(g) : Slice{},
+                                                  .kept_gradients = gradients_of(g),
                                                   .out = Kernels::gradients(tensors())});
     if (!corrects_)
       return record<typename Kernels::Output>(schedule_, {share(), work(g), dtype_},
@@ -126,7 +126,15 @@ class MatrixPass : public LinearPass {
   }
 
  private:
-  bool makes_map() const { return makes_.matrix || makes_.state; }
+  bool makes_map() const { return makes_.matrix || makes_.state || works_ahead_; }
+  bool makes_gradient_of_state() const { return makes_.state || works_ahead_; }
+
+  /// Records the map of a head group, or the parts of it that are not empty and what a device keeps.
+  void record_map_of(int g, const Slice& matrix, const Slice& state) {
+    record<typename Kernels::Map>(
+        schedule_, {share(), work(g), dtype_},
+        {.in = Kernels::inputs(tensors()), .map_matrix = matrix, .map_state = state, .kept = maps_of(g)});
+  }
 
   /// Sets where a device keeps what it makes of each head group's map, or takes what the forward
   /// pass has kept. An output that is made before the exchange keeps nothing.
@@ -134,11 +142,12 @@ class MatrixPass : public LinearPass {
     if (dtype_ != Dtype::bf16) return;
     if (is_backward() && inputs.forward != nullptr)
       maps_ = dynamic_cast<const MatrixPass&>(*inputs.forward).maps_;
+    keeps_again_ = is_backward() && maps_.empty() && makes_gradient_of_state();
     for (int g = 0; g < groups(); ++g) {
       const Chunks own{share(), work(g), dtype_};
-      if (is_backward() && makes_.state)
+      if (is_backward() && makes_gradient_of_state())
         gradients_.push_back(schedule_.scratch("segment_gradients", kept_gradients(own)));
-      if (!is_backward() && (makes_map() || !corrects_))
+      if (keeps_again_ || (!is_backward() && (makes_map() || !corrects_)))
         maps_.push_back(schedule_.scratch("segment_maps", Kernels::Map::kept(own).end));
     }
   }
@@ -151,9 +160,11 @@ class MatrixPass : public LinearPass {
   MapUse makes_;
   bool corrects_;
   Dtype dtype_;
-  Slice correction_;         // of the ranks that a state comes to
-  Slice kept_;               // the matrices, which a forward pass leaves to a backward pass recorded alone
-  std::vector<Slice> maps_;  // what devices keep of each head group's map
+  bool works_ahead_;          // makes what a device keeps before a state comes, whoever reads the map
+  bool keeps_again_ = false;  // makes what no forward pass of this schedule keeps
+  Slice correction_;          // of the ranks that a state comes to
+  Slice kept_;                // the matrices, which a forward pass leaves to a backward pass recorded alone
+  std::vector<Slice> maps_;   // what devices keep of each head group's map
   std::vector<Slice> gradients_;  // and of its state's gradient
 };
 

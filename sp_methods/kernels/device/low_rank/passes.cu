@@ -14,7 +14,7 @@ struct LowRankRule {
   using Gradients = LowRankGradients;
   using Inputs = LowRankInputs<OnDevice>;
 
-  static std::int64_t chunk_bytes(const LayerShape& shape) { return low_rank_record_bytes(shape); }
+  static std::int64_t chunk_bytes(const LayerShape& shape) { return low_rank_chunk_bytes(shape.d_k); }
   static ChunkTensors tensors(const Inputs&, const LayerShape&) { return {.rule = ChunkRule::low_rank}; }
   static cudaError_t put_chunks(cudaStream_t stream, char* chunks, const Inputs& in, const Chunks& p,
                                 ChunkParts parts) {

@@ -17,12 +17,6 @@
 
 namespace baton {
 
-/// Bytes of a chunk's record under a low-rank rule.
-inline std::int64_t low_rank_record_bytes(const LayerShape& shape) {
-  constexpr ChunkRule rule = ChunkRule::low_rank;
-  return shape.d_k == 128 ? ChunkRecord<128, rule>::bytes : ChunkRecord<64, rule>::bytes;
-}
-
 /// Writes the records of all chunks, [heads of the call, chunks].
 cudaError_t low_rank_records(cudaStream_t stream, char* records, const LowRankInputs<OnDevice>& in,
                              const Chunks& p, ChunkParts parts);

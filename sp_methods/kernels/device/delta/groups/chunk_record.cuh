@@ -64,6 +64,7 @@ struct ChunkRecord {
   static constexpr int float_bytes = 3 * d_k * 4;
   static constexpr int strong_at = floats_at + float_bytes;  ///< An int, 1 if the chunk is strong.
   static constexpr int bytes = strong_at + (has_keys ? 16 : 0);
+  static_assert(bytes == (has_keys ? low_rank_chunk_bytes(d_k) : delta_chunk_bytes(GateKind::vector, d_k)));
 };
 
 /// The place of a 16-byte unit of a tile of panels.

@@ -13,12 +13,6 @@
 
 namespace baton {
 
-/// Bytes of what is kept of a chunk.
-inline std::int64_t chunk_bytes(const LayerShape& shape) {
-  if (shape.gate != GateKind::vector) return PanelTile<device_chunk>::bytes;
-  return shape.d_k == 128 ? ChunkRecord<128>::bytes : ChunkRecord<64>::bytes;
-}
-
 /// Writes N~ or the records of all chunks, [heads of the call, chunks]. Values are not read.
 cudaError_t chunk_inverses(cudaStream_t stream, char* chunks, const ChunkTensors& x, const Chunks& p);
 /// The same with a gate a channel.

@@ -15,7 +15,9 @@ struct DeltaRule {
   using Gradients = DeltaGradients;
   using Inputs = DeltaInputs<OnDevice>;
 
-  static std::int64_t chunk_bytes(const LayerShape& shape) { return baton::chunk_bytes(shape); }
+  static std::int64_t chunk_bytes(const LayerShape& shape) {
+    return delta_chunk_bytes(shape.gate, shape.d_k);
+  }
   static ChunkTensors tensors(const Inputs& in, const LayerShape& shape) {
     return {.q = in.of.q, .k = in.of.k, .g = in.of.g, .beta = in.beta, .rule = delta_rule(shape.gate)};
   }

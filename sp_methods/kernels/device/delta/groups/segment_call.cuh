@@ -78,25 +78,25 @@ class SegmentCall {
         chunks_(room.at<char>(room.chunks)),
         matrices_(room.at<char>(room.matrices)),
         added_(room.at<float>(room.added)) {}
-  /// Uses memory that outlives the call for the segments' maps, and for what is kept of chunks if
-  /// there is room for it. They are there if `is_made`.
+  /// Uses memory that outlives the call for the segments' maps and for what is kept of chunks. They
+  /// are there if `is_made`.
   void keep(float* kept, const KeptMaps& parts, bool is_made) {
     if (kept == nullptr) return;
     matrices_ = reinterpret_cast<char*>(kept + parts.matrices), added_ = kept + parts.added;
-    if (parts.has_chunks) chunks_ = reinterpret_cast<char*>(kept + parts.chunks);
-    has_maps_ = is_made, has_chunks_ = is_made && parts.has_chunks;
+    chunks_ = reinterpret_cast<char*>(kept + parts.chunks);
+    is_made_ = is_made;
   }
   cudaError_t code() const { return code_; }
   bool has_one_segment() const { return cut_.count == 1; }
   const SegmentsRoom& room() const { return room_; }
   char* chunks() const { return chunks_; }
-  bool has_chunks() const { return has_chunks_; }
+  bool has_chunks() const { return is_made_; }
   /// B of the segments.
   const float* added() const { return added_; }
 
   /// Makes the segments' maps unless they are there, without B if there are no values.
   void make_maps(const Bf16* values) {
-    if (has_maps_) return;
+    if (is_made_) return;
     launch(segment_maps, SegmentMapsOut{values == nullptr ? nullptr : added_, matrices_}, with(values));
   }
   void scan(SegmentScan x) {
@@ -148,7 +148,7 @@ class SegmentCall {
   ChunkTensors x_;
   char *chunks_, *matrices_;
   float* added_;
-  bool has_maps_ = false, has_chunks_ = false;
+  bool is_made_ = false;  // maps and chunks are there
   cudaError_t code_ = cudaSuccess;
 };
 

@@ -31,8 +31,9 @@ class SegmentedPasses {
     const bool has_values = x.map_state != nullptr, keeps = x.kept != nullptr;
     SegmentCall call = called(stream, x.in, p);
     call.keep(x.kept, Rule::Map::kept(p), false);
-    put_chunks(call, x.in, p, {.queries = false, .values = has_values || keeps});
+    put_chunks(call, x.in, p, {.queries = keeps, .values = has_values || keeps});
     call.make_maps(has_values || keeps ? x.in.of.v : nullptr);
+    if (!has_values && x.map_matrix == nullptr) return call.code();
     call.scan(SegmentScan{.added = call.added(), .last = x.map_state, .map_matrix = x.map_matrix});
     return call.code();
   }
@@ -59,13 +60,15 @@ class SegmentedPasses {
   static cudaError_t state_gradients(cudaStream_t stream, const Operands<typename Rule::StateGradients>& x,
                                      const Chunks& p) {
     SegmentCall call = called(stream, x.in, p);
-    use(call, x, p, {.values = false});
     const bool is_whole = call.has_one_segment();
+    if (is_whole && x.map_state == nullptr) return cudaSuccess;  // which keeps nothing
+    use(call, x, p, {.values = false});
     float* first = x.keeps != nullptr ? x.keeps : SegmentsRoom::at<float>(call.room().added);
     if (is_whole) first = x.map_state;
     if (!is_whole) call.make_maps(nullptr);
     call.sweep_back(ReverseResults{.first = first}, nullptr, x.d_o);
-    if (!is_whole) call.scan(SegmentScan{.added = first, .last = x.map_state, .backward = true});
+    if (!is_whole && x.map_state != nullptr)
+      call.scan(SegmentScan{.added = first, .last = x.map_state, .backward = true});
     return call.code();
   }
 

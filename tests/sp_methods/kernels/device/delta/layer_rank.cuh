@@ -67,9 +67,14 @@ struct MatrixRank {
   bool keeps() const { return share.work.heads(share.shape) == share.shape.heads; }
   float* kept() const { return keeps() ? kept_maps.at() : nullptr; }
   float* kept_back() const { return keeps() ? kept_gradients.at() : nullptr; }
-  void map() const {
-    cuda(on_device<typename Memory::Map>(
-        {}, {.in = in(), .map_matrix = map_matrix.at(), .map_state = map_state.at(), .kept = kept()}, share));
+  /// A map that is not written is made for what is kept.
+  void map(bool writes = true) const {
+    cuda(on_device<typename Memory::Map>({},
+                                         {.in = in(),
+                                          .map_matrix = writes ? map_matrix.at() : nullptr,
+                                          .map_state = writes ? map_state.at() : nullptr,
+                                          .kept = kept()},
+                                         share));
   }
   void output(bool from_zero = false) const {
     cuda(on_device<typename Memory::Output>({},
@@ -85,14 +90,22 @@ struct MatrixRank {
     cuda(on_device<DeltaCorrect>(
         {}, {.correction = correction(), .incoming = before.at(), .o = values(layer.of.o)}, share));
   }
-  void state_gradients() const {
+  void state_gradients(bool writes = true) const {
     cuda(on_device<typename Memory::StateGradients>({},
                                                     {.in = in(),
                                                      .d_o = values(layer.of.d_o),
                                                      .kept = kept(),
-                                                     .map_state = map_gradient.at(),
+                                                     .map_state = writes ? map_gradient.at() : nullptr,
                                                      .keeps = kept_back()},
                                                     share));
+  }
+  /// Makes what is kept anew, as a rank does whose map nobody reads.
+  void keep_again() const {
+    if (!keeps()) return;
+    for (const DeviceArray<float>* kept : {&kept_maps, &kept_gradients})
+      cuda(cudaMemset(kept->at(), 0xff, static_cast<std::size_t>(kept->count()) * sizeof(float)));
+    map(false);
+    state_gradients(false);
   }
   void gradients() const {
     cuda(on_device<typename Memory::Gradients>({},
