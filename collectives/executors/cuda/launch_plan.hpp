@@ -51,6 +51,14 @@ class LaunchPlanner {
     return last;
   }
 
+  /// The last compute operation added so far whose step was recorded before `step`; -1 for none.
+  int compute_before(int step) const {
+    int last = -1;
+    for (int i = 0; i < static_cast<int>(operations_.size()); ++i)
+      if (operations_[i].computes && operations_[i].steps[0] < step) last = i;
+    return last;
+  }
+
   /// True if the stream of compute steps (`computes`), or else that of exchanges, has waited for
   /// `operation` of the other stream or for a later one.
   bool has_awaited(bool computes, int operation) const { return operation <= awaited_[computes]; }

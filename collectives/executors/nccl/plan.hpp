@@ -4,6 +4,10 @@
 //
 //   enqueue the local steps that wait for no message
 //   for each group of messages: enqueue it, then the local steps that wait for it and no later one
+//
+// A group that receives waits for the compute steps recorded before its first message too. Launched
+// at once its kernel would hold multiprocessors while it waits for messages that the other ranks
+// cannot send before they have run the same steps. Such steps wait for earlier groups alone.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +32,16 @@ inline std::vector<LaunchOperation> nccl_plan(const Schedule& schedule, const st
   for (int i = 0; i < static_cast<int>(steps.size()); ++i)
     (groups[i] >= 0 ? messages[groups[i]] : locals[latest[i] + 1]).push_back(i);
   LaunchPlanner planner(schedule);
-  const auto add = [&](const std::vector<int>& operation, bool computes) {
-    planner.add(operation, computes, planner.awaited(operation, computes));
+  const auto add = [&](const std::vector<int>& operation, bool computes, int before = -1) {
+    planner.add(operation, computes, std::max(before, planner.awaited(operation, computes)));
   };
+  const auto receives = [&](int step) { return steps[step].verb == Verb::recv; };
   for (int group = -1; group < count; ++group) {
-    if (group >= 0) add(messages[group], false);
+    if (group >= 0) {
+      const std::vector<int>& all = messages[group];
+      const bool waits = std::any_of(all.begin(), all.end(), receives);
+      add(all, false, waits ? planner.compute_before(all[0]) : -1);
+    }
     for (int step : locals[group + 1]) add({step}, steps[step].verb == Verb::compute);
   }
   return planner.operations();

@@ -55,7 +55,7 @@ class PeerPlanner {
     // A receive waits for nothing here. Launched at once it would hold multiprocessors while it
     // waits for messages that the other ranks cannot send before they have run the steps recorded
     // before it.
-    if (open_ < 0) compute = std::max(compute, compute_before(instruction.steps[0]));
+    if (open_ < 0) compute = std::max(compute, launches_.compute_before(instruction.steps[0]));
     const int place = static_cast<int>(instructions.size());
     if (open_ < 0 || !launches_.has_awaited(false, compute)) {
       open_ = launches_.add({}, false, compute);
@@ -64,14 +64,6 @@ class PeerPlanner {
     launches_.extend(open_, instruction.steps);
     operations()[open_].last = place + 1;
     instructions.push_back(std::move(instruction));
-  }
-
-  /// The last compute operation so far whose step was recorded before `step`.
-  int compute_before(int step) {
-    int last = -1;
-    for (int i = 0; i < static_cast<int>(operations().size()); ++i)
-      if (operations()[i].computes && operations()[i].steps[0] < step) last = i;
-    return last;
   }
 
   LaunchPlanner launches_;

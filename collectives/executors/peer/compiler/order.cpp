@@ -15,8 +15,8 @@ namespace baton {
 namespace {
 
 /// A list scheduler over all ranks' steps, sweep by sweep. In each sweep a rank receives the
-/// messages of earlier sweeps, and runs after each one all that is ready, sends first. So every
-/// step comes after what it waits for, on any rank.
+/// messages of earlier sweeps in the order of recording, and runs after each one all that is ready,
+/// sends first. So every step comes after what it waits for, on any rank.
 class ListScheduler {
  public:
   explicit ListScheduler(std::span<const Schedule> schedules)
@@ -77,14 +77,19 @@ class ListScheduler {
   }
 
   void receive(int rank, const std::set<Message>& sent) {
-    const std::set<int> ready = ranks_[rank].receives;
-    for (int index : ready) {
-      const Step& receive = step(rank, index);
-      if (!sent.contains({receive.peer, rank, receive.sequence})) continue;
-      ranks_[rank].receives.erase(index);
-      sent_.erase({receive.peer, rank, receive.sequence});
+    std::set<int>& ready = ranks_[rank].receives;
+    const auto message = [&](int index) -> Message {
+      return {step(rank, index).peer, rank, step(rank, index).sequence};
+    };
+    for (;;) {
+      const auto next =
+          std::find_if(ready.begin(), ready.end(), [&](int index) { return sent.contains(message(index)); });
+      if (next == ready.end()) return;
+      const int index = *next;
+      ready.erase(next);
+      sent_.erase(message(index));
       finish(rank, index);
-      work(rank);  // before the next receive, so that a kernel that is ready does not wait for it
+      work(rank);  // which may make an earlier receive ready, and must not wait for a later one
     }
   }
 

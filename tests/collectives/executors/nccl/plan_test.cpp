@@ -72,6 +72,21 @@ TEST(NcclPlan, AnOperationWaitsForTheOtherStreamOnly) {
   EXPECT_EQ(waited_for, "10010");
 }
 
+TEST(NcclPlan, AReceiveHoldsNothingBeforeTheWorkThatIsRecordedBeforeIt) {
+  Schedule s(1, 2);
+  const Slice made = s.scratch("made", 8), came = s.output("came", 8), own = s.input("own", 8);
+  s.send(0, own);
+  s.compute({"before", {}}, {made}, {});
+  s.send(0, own);
+  s.recv(came, 0);
+  s.compute({"beside", {}}, {made}, {made});
+  const std::vector<int> groups{0, -1, 1, 1, -1};
+  std::string waits;
+  for (const LaunchOperation& operation : nccl_plan(s, groups))
+    waits += (operation.computes ? "*" : "") + std::to_string(operation.waits_for) + " ";
+  EXPECT_EQ(waits, "*-1 *-1 -1 0 ") << "what only sends goes at once";
+}
+
 /// Rank 0 sends two messages and receives an answer that needs both, all three independent to
 /// itself.
 std::vector<Schedule> question_and_answer() {

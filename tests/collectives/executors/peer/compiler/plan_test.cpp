@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/executors/peer/compiler/compile.hpp"
+#include "collectives/executors/peer/compiler/order.hpp"
 #include "collectives/executors/peer/device/instruction.hpp"
 
 namespace {
@@ -56,6 +57,21 @@ TEST(PeerPlan, AReceiveHoldsNoBlocksBeforeTheWorkThatIsRecordedBeforeIt) {
   EXPECT_EQ(operations[1].steps, std::vector{2});
   EXPECT_EQ(operations[2].waits_for, 0) << "not for what is recorded behind it";
   EXPECT_TRUE(operations[2].overlaps_compute);
+}
+
+/// The first message is kept in memory that is free once the first kernel has read it, the second
+/// one is needed at once, the third is sent last.
+TEST(PeerPlan, MessagesAreReceivedInTheOrderOfRecording) {
+  Schedule zero(0, 2), one(1, 2);
+  const Slice own = zero.input("own", 8);
+  for (int i = 0; i < 3; ++i) zero.send(1, own);
+  const Slice came = one.scratch("came", 8), last = one.output("last", 8), used = one.output("used", 16);
+  one.recv(came, 0);
+  one.compute(kernel("use"), {used.part(0, 8)}, {came});
+  one.recv(came, 0);
+  one.compute(kernel("use again"), {used.part(8, 8)}, {came});
+  one.recv(last, 0);
+  EXPECT_EQ(order_peer_steps(std::vector{zero, one})[1], (std::vector{0, 1, 2, 3, 4}));
 }
 
 TEST(PeerPlan, WorkThatALaterMessageMayNeedIsNotHeldBack) {
