@@ -43,9 +43,14 @@ std::string beyond_devices_at_all(const Parameters& p) {
   if constexpr (requires { p.latent; })
     if (p.latent) return "is not for latent keys";
   if constexpr (requires { p.widths(); }) {
+    KernelTraits kernels;
+    if constexpr (requires { p.body; }) kernels.softmax = p.body;
     bool fits = p.dtype == Dtype::bf16;
-    for (const std::int64_t width : p.widths()) fits = fits && KernelTraits{}.takes(width);
-    if (!fits) return "is for bf16 tensors, d_k and d_v of 64 and 128";
+    for (const std::int64_t width : p.widths()) fits = fits && kernels.takes(width);
+    const bool by_cudnn = kernels.softmax == SoftmaxBody::cudnn;
+    if (!fits)
+      return std::string("is for bf16 tensors, d_k and d_v ") +
+             (by_cudnn ? "of up to 256, multiples of 8" : "of 64 and 128");
   }
   if constexpr (requires { p.block_tokens; })
     return beyond_devices(static_cast<const LeftProduct&>(p));

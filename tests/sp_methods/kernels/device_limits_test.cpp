@@ -98,6 +98,21 @@ TEST(DeviceLimits, NameWhatOurSoftmaxBodiesDoNotCompute) {
   EXPECT_EQ(refused<MergeSoftmax>(p, [](SoftmaxShape& x) { x.out_dtype = Dtype::bf16; }), "");
 }
 
+TEST(DeviceLimits, AreThoseOfCudnnWhereItIsTheBody) {
+  const auto reason = [](std::int64_t width, SoftmaxBody body) {
+    SoftmaxGradientsShape p{{.heads = 4, .d_k = width, .d_v = width, .dtype = Dtype::bf16}, {}, {}};
+    p.body = body;
+    return refused<SoftmaxBlockGradients>(p);
+  };
+  const std::string is_for = "the device body of softmax_block_gradients is for bf16 tensors, d_k and d_v ";
+  for (const std::int64_t width : {8, 80, 96, 256}) {
+    EXPECT_EQ(reason(width, SoftmaxBody::cudnn), "");
+    EXPECT_EQ(reason(width, SoftmaxBody::own), is_for + "of 64 and 128");
+  }
+  for (const std::int64_t width : {4, 100, 264})
+    EXPECT_EQ(reason(width, SoftmaxBody::cudnn), is_for + "of up to 256, multiples of 8");
+}
+
 TEST(DeviceLimits, NameWhatBodiesOfConvolutionsDoNotCompute) {
   const auto reason = [](std::int64_t width, std::int64_t taps) {
     return refused<Conv>({.tokens = 8, .width = width, .taps = taps, .dtype = Dtype::bf16, .count = 8});

@@ -52,24 +52,26 @@ __global__ void place_lse_kernel(float* lse, const float* stats, std::int64_t hi
 
 /// Sets the rows O' and stats [heads, queries] of a run. A warp has a row, and row r is of head r %
 /// heads.
-template <int d_v>
 __global__ void carry_delta_kernel(Bf16* o, float* stats, const Bf16* d_o, const float* delta,
-                                   const float* lse, std::int64_t queries, std::int64_t heads) {
+                                   const float* lse, std::int64_t queries, std::int64_t heads, int d_v) {
   const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x) / 32;
   if (row >= queries * heads) return;
-  constexpr int pairs = d_v / 64;  // of a lane, 32 pairs apart
+  constexpr int most_pairs = 4;  // of a lane, 32 pairs apart: rows of up to 256
+  const int pairs = (d_v - 2 * lane() + 63) / 64;
   const std::int64_t at = row * d_v + 2 * lane();
-  float2 x[pairs];
+  float2 x[most_pairs];
   float square = 0.0F;
 #pragma unroll
-  for (int n = 0; n < pairs; ++n) {
+  for (int n = 0; n < most_pairs; ++n) {
+    if (n >= pairs) continue;
     x[n] = load_pair(d_o + at + 64 * n);
     square += x[n].x * x[n].x + x[n].y * x[n].y;
   }
   square = warp_sum(square);
   const float factor = square > 0.0F ? delta[row] / square : 0.0F;
 #pragma unroll
-  for (int n = 0; n < pairs; ++n) store_pair(o + at + 64 * n, {factor * x[n].x, factor * x[n].y});
+  for (int n = 0; n < most_pairs; ++n)
+    if (n < pairs) store_pair(o + at + 64 * n, {factor * x[n].x, factor * x[n].y});
   if (lane() == 0) stats[row % heads * queries + row / heads] = lse[row];
 }
 
@@ -124,9 +126,9 @@ class GradientShare {
 void carry_delta(cudaStream_t stream, const PlannedRun& x, const SoftmaxShape& s, const Bf16* d_o,
                  const float* delta, const float* lse) {
   const std::int64_t rows = x.run.queries * s.heads;
-  const auto kernel = s.d_v == 128 ? carry_delta_kernel<128> : carry_delta_kernel<64>;
-  kernel<<<blocks(32 * rows), threads, 0, stream>>>(PlannedRun::at<Bf16>(x.o), PlannedRun::at<float>(x.stats),
-                                                    d_o, delta, lse, x.run.queries, s.heads);
+  carry_delta_kernel<<<blocks(32 * rows), threads, 0, stream>>>(
+      PlannedRun::at<Bf16>(x.o), PlannedRun::at<float>(x.stats), d_o, delta, lse, x.run.queries, s.heads,
+      static_cast<int>(s.d_v));
   cuda_launched();
 }
 

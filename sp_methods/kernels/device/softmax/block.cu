@@ -184,22 +184,25 @@ __device__ float4 four_at(const Bf16* x) {
 __device__ float2 two_at(const float* x) { return *reinterpret_cast<const float2*>(x); }
 __device__ float2 two_at(const Bf16* x) { return load_pair(x); }
 
-/// Merges a block's result into out and lse. A thread has four elements of a row, and the first of
-/// a row's `row_threads` threads writes lse.
+/// Merges a block's result into out and lse. A row has `row_threads` threads of one warp, which take
+/// four elements at a time; the first of them writes lse.
 template <class Element>
 __global__ void merge_softmax_kernel(float* out, float* lse, const Element* block_out, const float* block_lse,
-                                     std::int64_t rows, int row_threads) {
+                                     std::int64_t rows, int row_threads, int d_v) {
   const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t row = i / row_threads;
+  const int part = static_cast<int>(i % row_threads);
   const float other = row < rows ? block_lse[row] : minus_infinity, own = row < rows ? lse[row] : 0.0F;
   __syncwarp();  // a row's threads are in one warp: all have read before one writes
   if (other == minus_infinity) return;
   const float weight = 1.0F / (1.0F + expf(own - other));
-  float4& into = reinterpret_cast<float4*>(out)[i];
-  const float4 x = into, y = four_at(block_out + 4 * i);
-  into = {x.x + weight * (y.x - x.x), x.y + weight * (y.y - x.y), x.z + weight * (y.z - x.z),
-          x.w + weight * (y.w - x.w)};
-  if (i % row_threads == 0) lse[row] = fmaxf(own, other) + log1pf(expf(-fabsf(own - other)));
+  for (int c = 4 * part; c < d_v; c += 4 * row_threads) {
+    float4& into = *reinterpret_cast<float4*>(out + row * d_v + c);
+    const float4 x = into, y = four_at(block_out + row * d_v + c);
+    into = {x.x + weight * (y.x - x.x), x.y + weight * (y.y - x.y), x.z + weight * (y.z - x.z),
+            x.w + weight * (y.w - x.w)};
+  }
+  if (part == 0) lse[row] = fmaxf(own, other) + log1pf(expf(-fabsf(own - other)));
 }
 
 /// Sets delta to rowsum(d_o (.) out). A warp has one row.
@@ -240,10 +243,10 @@ cudaError_t softmax_block(cudaStream_t stream, const SoftmaxBlock::Operands<OnDe
 cudaError_t merge_softmax(cudaStream_t stream, const MergeSoftmax::Operands<OnDevice>& x,
                           const SoftmaxShape& shape) {
   const std::int64_t rows = shape.q_tokens * shape.heads;
-  const int row_threads = static_cast<int>(shape.d_v / 4);
+  const int row_threads = shape.d_v <= 64 ? 16 : 32;
   return with_elements(x.block_out, shape.out_dtype, [&](const auto* block_out) {
-    merge_softmax_kernel<<<blocks(rows * row_threads), threads, 0, stream>>>(x.out, x.lse, block_out,
-                                                                             x.block_lse, rows, row_threads);
+    merge_softmax_kernel<<<blocks(rows * row_threads), threads, 0, stream>>>(
+        x.out, x.lse, block_out, x.block_lse, rows, row_threads, static_cast<int>(shape.d_v));
     return cudaGetLastError();
   });
 }

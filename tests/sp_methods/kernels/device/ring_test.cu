@@ -116,7 +116,9 @@ TEST_F(RingDevice, SolvesSoftmaxByCudnn) {
     for (const int ranks : {1, 2, 4})
       for (const Pass pass : {Pass::both, Pass::backward})
         for (const LayerShape& share : {LayerShape{200, 4, 64, 128, 64, GateKind::none},
-                                        LayerShape{200, 4, 128, 128, 64, GateKind::none, 2}}) {
+                                        LayerShape{200, 4, 128, 128, 64, GateKind::none, 2},
+                                        LayerShape{72, 4, 256, 256, 64, GateKind::none, 2},
+                                        LayerShape{72, 4, 96, 80, 64, GateKind::none}}) {
           const Layer layer{.share = share, .pass = pass, .dtype = Dtype::bf16};
           if (method->attention != Attention::softmax || method->unsupported(layer, ranks)) continue;
           expect_solved({method->name, share, ranks, GateDraw::layer, pass, 1, SoftmaxBody::cudnn});
