@@ -99,6 +99,7 @@ AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, const Placeme
 }
 
 AlphaBeta best_of(AlphaBeta link, const AlphaBeta& again) {
+  link.floor_seconds = std::min(link.floor_seconds, again.floor_seconds);
   link.alpha_seconds = std::min(link.alpha_seconds, again.alpha_seconds);
   link.beta = std::max(link.beta, again.beta);
   link.between_alpha_seconds = std::min(link.between_alpha_seconds, again.between_alpha_seconds);

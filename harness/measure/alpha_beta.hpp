@@ -57,7 +57,7 @@ struct AlphaBeta {
 /// `message_alpha_seconds` and `message_beta`. Nothing is measured if ranks share a device.
 AlphaBeta measure_alpha_beta(Executor& executor, const Team& team, const Placement& placement);
 
-/// `link` with the better latencies and rates of two readings of it.
+/// `link` with the better latencies, rates and empty rounds of two readings of it.
 AlphaBeta best_of(AlphaBeta link, const AlphaBeta& again);
 
 /// Floating-point operations a second of products of affine maps, on the first `busy` of the

@@ -30,6 +30,8 @@ struct MadeTimes {
   double round_seconds = 0;
   /// How much longer than at its best a message takes before the first timed round.
   double busy_link = 1;
+  /// What an empty round of the device takes; 0 for no device.
+  double floor_seconds = 0;
 };
 
 MadeTimes& made_times() {
@@ -38,7 +40,7 @@ MadeTimes& made_times() {
 }
 
 /// The executor `local` with made-up times.
-class MadeUp : public ForwardingExecutor {
+class MadeUp : public ForwardingExecutor, private Device {
  public:
   explicit MadeUp(int ranks) : ForwardingExecutor("local", ranks) {}
 
@@ -52,8 +54,17 @@ class MadeUp : public ForwardingExecutor {
     const double best = alpha + static_cast<double>(bytes) / bytes_per_second;
     return has_run_ ? best : best * made_times().busy_link;
   }
+  Device* device() override { return made_times().floor_seconds > 0 ? this : nullptr; }
 
  private:
+  bool starts_on_device() const override { return false; }
+  Refusal replay_unsupported() const override { return "no recordings"; }
+  int replayed_rounds() const override { return 1; }
+  double replay() override { return 0; }
+  HardwareLimits measure_limits() override { return {.floor_seconds = made_times().floor_seconds}; }
+  std::vector<Reading> readings() const override { return {}; }
+  std::vector<std::pair<std::string, std::string>> facts() const override { return {}; }
+
   bool has_run_ = false;
 };
 
@@ -106,6 +117,15 @@ TEST_F(TooFast, ARowBelowHalfOfItsBoundIsWrong) {
 }
 
 TEST_F(TooFast, ARowAtHalfOfItsBoundIsNot) { EXPECT_EQ(verdict(132e-6).whole("wrong"), 0); }
+
+TEST_F(TooFast, ARowBelowAnEmptyRoundIsWrongWhateverItsBound) {
+  made_times().floor_seconds = 400e-6;  // and the bound 663 us
+  EXPECT_EQ(verdict(340e-6).whole("wrong"), 0);
+  made_times().floor_seconds = 500e-6;
+  const Result found = verdict(390e-6);
+  EXPECT_EQ(found.whole("wrong"), 1);
+  EXPECT_EQ(found.text("first_wrong"), "the median of 390 us is below the 500 us of an empty round");
+}
 
 TEST_F(TooFast, ALinkThatWasBusyIsMeasuredAgain) {
   made_times().busy_link = 10;
