@@ -61,6 +61,8 @@ stopped() {
     all_scan,two_shot,ring_scan,recursive_doubling,all_gather_scan --ranks $ranks -b 256K -e 16M -f 4 --tokens 64 \
     --baseline all_scan --launches 3
   bench models 90 model_bench $model --lines all --rounds 20 --launches 2
+  bench prefill 90 model_bench --executor peer --ranks $ranks --model qwen3.5-9b --layers 4 --tokens 8192 --pass forward \
+    --methods zeco,lasp2,whole --softmax all_gather_kv --lines full --rounds 20
   bench sharded_models 90 model_bench $model --lines dp,full --fsdp --rounds 20 --launches 2
   bench exchanges 120 collective_bench --executor peer,peer_bf16,nccl --collectives $scans,$nccl_scans \
     --ranks $ranks -b 256K -e 16M -f 2 --tokens 64 --baseline all_scan --launches 3

@@ -25,9 +25,10 @@ class LinkCheck {
   /// The bound in seconds over several hosts; empty where one alpha and one beta tell the bound.
   std::optional<double> bound_over_hosts(const Prepared& prepared, const AlphaBeta& link) const;
 
-  /// Finds an error if the median is so far below the bound, or below an empty round, that the rounds
-  /// cannot have done their work in their time. The link is measured again first, a few times, since it may have been busy before. Where
-  /// others take cores from the ranks no measurement of it is near its best, and nothing is said.
+  /// Finds an error if the median is so far below the bound, or below an empty round, that the
+  /// rounds cannot have done their work in this time. The link is measured again first, a few
+  /// times, since it may have been busy before. Where others take cores from the ranks no
+  /// measurement of it is near its best, and nothing is said.
   /// `load` is read after these measurements: rounds alone may be too short to know it. A rank that
   /// starts late may find its first message there, so that a round can seem shorter by
   /// `start_skew_seconds`, for which at most one alpha is allowed. Collective over the team.

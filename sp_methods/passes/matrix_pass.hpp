@@ -129,7 +129,7 @@ class MatrixPass : public LinearPass {
   bool makes_map() const { return makes_.matrix || makes_.state || works_ahead_; }
   bool makes_gradient_of_state() const { return makes_.state || works_ahead_; }
 
-  /// Records the map of a head group, or the parts of it that are not empty and what a device keeps.
+  /// Records the parts of a head group's map that are not empty, and what a device keeps of it.
   void record_map_of(int g, const Slice& matrix, const Slice& state) {
     record<typename Kernels::Map>(
         schedule_, {share(), work(g), dtype_},

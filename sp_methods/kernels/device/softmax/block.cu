@@ -184,8 +184,8 @@ __device__ float4 four_at(const Bf16* x) {
 __device__ float2 two_at(const float* x) { return *reinterpret_cast<const float2*>(x); }
 __device__ float2 two_at(const Bf16* x) { return load_pair(x); }
 
-/// Merges a block's result into out and lse. A row has `row_threads` threads of one warp, which take
-/// four elements at a time; the first of them writes lse.
+/// Merges a block's result into out and lse. A row has `row_threads` threads of one warp, each with
+/// four elements at a time; the first writes lse.
 template <class Element>
 __global__ void merge_softmax_kernel(float* out, float* lse, const Element* block_out, const float* block_lse,
                                      std::int64_t rows, int row_threads, int d_v) {
