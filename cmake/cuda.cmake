@@ -21,6 +21,18 @@ function(baton_add_cuda target)
   target_link_libraries(${target} PUBLIC baton_cuda)
 endfunction()
 
+# baton_no_device_code(SOURCE...): these CUDA sources have no device code, nor have their headers. The host's compiler takes a
+# third to two thirds of nvcc's time for them, and complains if that is no longer so.
+function(baton_no_device_code)
+  if(BATON_CUDA)
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
+  endif()
+endfunction()
+baton_no_device_code(collectives/executors/cuda/ranks.cu collectives/executors/nccl/executor.cu
+                     collectives/executors/nccl/natives/exchanges.cu collectives/executors/peer/executor.cu
+                     collectives/executors/peer/natives/auto_scan.cu harness/micro/device_step_timer.cu
+                     sp_methods/kernels/device/cudnn/calls.cu)
+
 # baton_add_library_calls(TARGET SOURCE FOLDER...): adds a source that calls one of NVIDIA's libraries, if the folders of its
 # headers were found.
 function(baton_add_library_calls target source)

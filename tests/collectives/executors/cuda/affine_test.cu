@@ -176,7 +176,9 @@ TEST_F(Affine, IntegersOf23BitsAreExact) {
       if (column != row && column != (row + 3) % p.keys) return 0.0F;
       return random() % 2 == 0 ? 1.0F : -1.0F;
     };
-    if (!p.composes) EXPECT_EQ(wrong(p, state, matrix, 0), 0) << p;
+    if (!p.composes) {
+      EXPECT_EQ(wrong(p, state, matrix, 0), 0) << p;
+    }
   }
 }
 

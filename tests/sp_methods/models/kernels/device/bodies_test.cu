@@ -20,7 +20,9 @@ void expect_right(const DeviceStep& step, const std::string& what, double tolera
   ASSERT_EQ(step.unsupported().reason(), "");
   const auto expected = step.on_host(), got = step.on_device();
   for (std::size_t i = 0; i < expected.size(); ++i)
-    if (!expected[i].empty()) EXPECT_LE(error_of(got[i], expected[i]), tolerance) << "result " << i;
+    if (!expected[i].empty()) {
+      EXPECT_LE(error_of(got[i], expected[i]), tolerance) << "result " << i;
+    }
 }
 
 void expect_same_again(const DeviceStep& step) {

@@ -111,7 +111,9 @@ TEST(ModelGuards, EveryBodyWritesNothingBesideItsOperandsOrRefuses) {
   // Numbers of tokens are operands too, so all numbers are 0.
   const RecordedSteps steps = steps_of_models();
   for (const RecordedStep& step : steps.all())
-    if (!unsupported_on_device(step.kernel)) ASSERT_EQ(misdeed_on_device(step, 0), "");
+    if (!unsupported_on_device(step.kernel)) {
+      ASSERT_EQ(misdeed_on_device(step, 0), "");
+    }
 }
 
 TEST(ModelGuards, NoDeviceBodyIsLeftOut) {
