@@ -21,8 +21,8 @@ function(baton_add_cuda target)
   target_link_libraries(${target} PUBLIC baton_cuda)
 endfunction()
 
-# baton_no_device_code(SOURCE...): these CUDA sources have no device code, nor have their headers. The host's compiler takes a
-# third to two thirds of nvcc's time for them, and complains if that is no longer so.
+# baton_no_device_code(SOURCE...): these CUDA sources have no device code, nor have their headers. The host's compiler takes
+# less time for them than nvcc, and complains if that is no longer so.
 function(baton_no_device_code)
   if(BATON_CUDA)
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)

@@ -17,7 +17,7 @@
 // last one nothing, and backward the other way round.
 // What a device makes of a map is kept for the output and the gradients (kept_maps.hpp). A rank
 // whose map nobody reads makes it too, since the state that it waits for then has less work behind
-// it (decision 52); with one exception, the serial chain, where no work is done before.
+// it (decision 52). A serial chain does no work before, and corrected outputs wait for no state.
 // Source: "Gated Delta Networks", arXiv 2412.06464, and "Kimi Linear", arXiv 2510.26692 (chunks);
 // fla-org/flash-linear-attention, fla/ops/cp (maps of ranks, and the pass run again from the state
 // that came); awslabs/hybrid-model-factory, pull request 5 (the operator).

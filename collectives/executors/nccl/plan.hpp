@@ -5,9 +5,10 @@
 //   enqueue the local steps that wait for no message
 //   for each group of messages: enqueue it, then the local steps that wait for it and no later one
 //
-// A group that receives waits for the compute steps recorded before its first message too. Launched
-// at once its kernel would hold multiprocessors while it waits for messages that the other ranks
-// cannot send before they have run the same steps. Such steps wait for earlier groups alone.
+// A group that receives also waits for the compute steps that are enqueued before it and were
+// recorded before its first message. Launched at once its kernel would hold multiprocessors while
+// it waits for messages that the other ranks cannot send before they have run the same steps.
+// Nothing hangs, since steps that are enqueued before a group wait for earlier groups alone.
 #pragma once
 
 #include <algorithm>
